@@ -1,0 +1,106 @@
+package app
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apilabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+// cacheOptions keep in memory what the controllers use: of the cluster's own kinds the
+// objects that carry our label, and of a pod only what a decision reads.
+func cacheOptions() crcache.Options {
+	ours := apilabels.SelectorFromSet(apilabels.Set{labels.ManagedBy: labels.ManagedByValue})
+	return crcache.Options{
+		DefaultTransform: crcache.TransformStripManagedFields(),
+		ByObject: map[client.Object]crcache.ByObject{
+			&corev1.Pod{}:                 {Label: ours, Transform: stripPod},
+			&corev1.Service{}:             {Label: ours},
+			&schedulingv1beta1.PodGroup{}: {Label: ours},
+		},
+	}
+}
+
+var _ cache.TransformFunc = stripPod
+
+// stripPod drops what no decision reads, most of a pod by size.
+func stripPod(obj any) (any, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:                       pod.Name,
+			Namespace:                  pod.Namespace,
+			UID:                        pod.UID,
+			ResourceVersion:            pod.ResourceVersion,
+			Labels:                     ourLabels(pod.Labels),
+			OwnerReferences:            pod.OwnerReferences,
+			CreationTimestamp:          pod.CreationTimestamp,
+			DeletionTimestamp:          pod.DeletionTimestamp,
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
+			Finalizers:                 pod.Finalizers,
+		},
+		Spec: corev1.PodSpec{
+			NodeName:        pod.Spec.NodeName,
+			SchedulingGates: pod.Spec.SchedulingGates,
+		},
+		Status: corev1.PodStatus{
+			Phase:                 pod.Status.Phase,
+			Reason:                pod.Status.Reason,
+			Conditions:            readyCondition(pod.Status.Conditions),
+			InitContainerStatuses: containerStates(pod.Status.InitContainerStatuses),
+			ContainerStatuses:     containerStates(pod.Status.ContainerStatuses),
+		},
+	}, nil
+}
+
+func ourLabels(all map[string]string) map[string]string {
+	out := make(map[string]string, 4)
+	for _, key := range []string{labels.PartOf, labels.PodIndex, labels.RestartAttempt, labels.PodTemplateHash} {
+		if value, ok := all[key]; ok {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func readyCondition(conditions []corev1.PodCondition) []corev1.PodCondition {
+	for _, condition := range conditions {
+		if condition.Type == corev1.PodReady {
+			return []corev1.PodCondition{{Type: condition.Type, Status: condition.Status}}
+		}
+	}
+	return nil
+}
+
+func containerStates(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	out := make([]corev1.ContainerStatus, 0, len(statuses))
+	for _, status := range statuses {
+		state := corev1.ContainerState{Running: status.State.Running}
+		if t := status.State.Terminated; t != nil {
+			state.Terminated = &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Reason: t.Reason, FinishedAt: t.FinishedAt}
+		}
+		out = append(out, corev1.ContainerStatus{Name: status.Name, State: state})
+	}
+	return out
+}
+
+// isServed says whether a discovery answer lists a resource.
+func isServed(list *metav1.APIResourceList, err error, resource string) bool {
+	if err != nil || list == nil {
+		return false
+	}
+	for _, r := range list.APIResources {
+		if r.Name == resource {
+			return true
+		}
+	}
+	return false
+}

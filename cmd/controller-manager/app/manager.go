@@ -1,0 +1,227 @@
+// Package app is the command of the controller manager: its flags, and how it starts
+// and ends.
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers"
+	"github.com/copse-dev/copse/pkg/metrics"
+)
+
+// apiPollInterval is how often a manager that starts before the APIs looks for them.
+const apiPollInterval = time.Second
+
+// NewCommand returns the command. It runs until ctx ends.
+func NewCommand(ctx context.Context) *cobra.Command {
+	options := NewOptions()
+	cmd := &cobra.Command{
+		Use:          "copse-controller-manager",
+		Short:        "Run the pods of PodCliqueSets",
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(*cobra.Command, []string) error {
+			verflag.PrintAndExitIfRequested()
+			logs.InitLogs()
+			if err := logsapi.ValidateAndApply(options.Logs, nil); err != nil {
+				return err
+			}
+			ctrl.SetLogger(klog.Background())
+			if err := options.Validate(); err != nil {
+				return err
+			}
+			return Run(ctx, options)
+		},
+	}
+	options.AddFlags(cmd.Flags())
+	verflag.AddFlags(cmd.Flags())
+	return cmd
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(grovev1alpha1.AddToScheme(scheme))
+	utilruntime.Must(schedulerv1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// Run runs the controllers until ctx ends.
+func Run(ctx context.Context, options *Options) error {
+	restConfig, err := clientcmd.BuildConfigFromFlags("", options.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	// The servers' priority and fairness bounds us; a limit here would only hide it.
+	restConfig.QPS = -1
+	restConfig.UserAgent = "copse-controller-manager"
+	if err := metrics.Register(); err != nil {
+		return err
+	}
+	mgr, err := manager.New(restConfig, managerOptions(options))
+	if err != nil {
+		return fmt.Errorf("make the manager: %w", err)
+	}
+	starter := &starter{config: restConfig, manager: mgr, options: options}
+	if err := mgr.Add(starter); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", func(*http.Request) error { return nil }); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("controllers", starter.ready); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func managerOptions(options *Options) manager.Options {
+	return manager.Options{
+		Scheme:                        newScheme(),
+		Cache:                         cacheOptions(),
+		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		HealthProbeBindAddress:        options.HealthProbeBindAddress,
+		Metrics:                       metricsserver.Options{BindAddress: options.MetricsBindAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization},
+		LeaderElection:                options.LeaderElect,
+		LeaderElectionID:              "copse-controller-manager",
+		LeaderElectionNamespace:       options.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &options.LeaseDuration,
+		RenewDeadline:                 &options.RenewDeadline,
+		RetryPeriod:                   &options.RetryPeriod,
+		// A controller whose API is down waits for it: exiting would lose what it knows
+		// and help nobody.
+		Controller: config.Controller{CacheSyncTimeout: 24 * 365 * time.Hour},
+	}
+}
+
+// starter adds the controllers once this replica leads and the APIs are served.
+type starter struct {
+	config  *rest.Config
+	manager manager.Manager
+	options *Options
+	started atomic.Bool
+}
+
+var _ manager.LeaderElectionRunnable = &starter{}
+
+// NeedLeaderElection says that only the leader runs controllers.
+func (*starter) NeedLeaderElection() bool { return true }
+
+// Start waits for the APIs and adds the controllers.
+func (s *starter) Start(ctx context.Context) error {
+	client, err := discovery.NewDiscoveryClientForConfig(s.config)
+	if err != nil {
+		return err
+	}
+	if err := waitForAPIs(ctx, client); err != nil {
+		// Only the end of the context ends the wait.
+		return nil
+	}
+	nativeGangs := servesNativeGangs(ctx, client)
+	err = controllers.Setup(ctx, s.manager, controllers.Options{
+		NativeGangs:   nativeGangs,
+		ClusterDomain: s.options.ClusterDomain,
+		Workers:       s.options.Workers,
+		Clock:         clock.RealClock{},
+	})
+	if err != nil {
+		return err
+	}
+	s.started.Store(true)
+	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs)
+	<-ctx.Done()
+	return nil
+}
+
+// ready says whether this replica can do its work: as the leader, or as one that waits
+// to become it.
+func (s *starter) ready(*http.Request) error {
+	select {
+	case <-s.manager.Elected():
+	default:
+		return nil
+	}
+	if !s.started.Load() {
+		return fmt.Errorf("waiting for the APIs of %s and %s", grovev1alpha1.SchemeGroupVersion, schedulerv1alpha1.SchemeGroupVersion)
+	}
+	return nil
+}
+
+// waitForAPIs waits until both API groups are served, and says what it waits for.
+func waitForAPIs(ctx context.Context, client discovery.DiscoveryInterface) error {
+	for _, gv := range []string{grovev1alpha1.SchemeGroupVersion.String(), schedulerv1alpha1.SchemeGroupVersion.String()} {
+		err := wait.PollUntilContextCancel(ctx, apiPollInterval, true, func(context.Context) (bool, error) {
+			_, err := client.ServerResourcesForGroupVersion(gv)
+			if err != nil {
+				klog.InfoS("Waiting for an API to be served", "groupVersion", gv, "err", err)
+			}
+			return err == nil, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// servesNativeGangs says whether the cluster schedules gangs itself (D23). The answer
+// has to be known, so an API server that does not answer is waited for.
+func servesNativeGangs(ctx context.Context, client discovery.DiscoveryInterface) bool {
+	served := false
+	_ = wait.PollUntilContextCancel(ctx, apiPollInterval, true, func(context.Context) (bool, error) {
+		groups, err := client.ServerGroups()
+		if err != nil {
+			klog.InfoS("Waiting for the cluster to say whether it schedules gangs", "err", err)
+			return false, nil
+		}
+		if !hasVersion(groups) {
+			klog.InfoS("The cluster does not schedule gangs: pods are placed one by one. Kubernetes 1.37 with the feature gate GenericWorkload and the API scheduling.k8s.io/v1beta1 is needed")
+			return true, nil
+		}
+		list, err := client.ServerResourcesForGroupVersion(schedulingv1beta1.SchemeGroupVersion.String())
+		served = isServed(list, err, "podgroups")
+		return err == nil, nil
+	})
+	return served
+}
+
+func hasVersion(groups *metav1.APIGroupList) bool {
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			if version.GroupVersion == schedulingv1beta1.SchemeGroupVersion.String() {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// Options are the flags of the controller manager.
+type Options struct {
+	// Kubeconfig is a file; empty means the pod's own service account.
+	Kubeconfig string
+	// MetricsBindAddress serves /metrics over HTTPS to whoever may read it; "0" for none.
+	MetricsBindAddress string
+	// HealthProbeBindAddress serves /healthz and /readyz.
+	HealthProbeBindAddress string
+	// LeaderElect lets one of several replicas work at a time.
+	LeaderElect bool
+	// LeaderElectionNamespace holds the Lease.
+	LeaderElectionNamespace string
+	LeaseDuration           time.Duration
+	RenewDeadline           time.Duration
+	RetryPeriod             time.Duration
+	// ClusterDomain is the domain of the cluster's DNS.
+	ClusterDomain string
+	// Workers is how many keys each controller works on at once.
+	Workers int
+
+	Logs *logsapi.LoggingConfiguration
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{
+		MetricsBindAddress:      ":8443",
+		HealthProbeBindAddress:  ":8081",
+		LeaderElect:             true,
+		LeaderElectionNamespace: "copse-system",
+		LeaseDuration:           15 * time.Second,
+		RenewDeadline:           10 * time.Second,
+		RetryPeriod:             2 * time.Second,
+		ClusterDomain:           "cluster.local",
+		Workers:                 8,
+		Logs:                    logsapi.NewLoggingConfiguration(),
+	}
+}
+
+// AddFlags adds the flags to a set.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Kubeconfig file. Empty for the service account of the pod.")
+	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress, "Address of /metrics, served over HTTPS to those who may get it. 0 for none.")
+	fs.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress, "Address of /healthz and /readyz.")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "Let one of several replicas work at a time.")
+	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", o.LeaderElectionNamespace, "Namespace of the Lease of the leader.")
+	fs.DurationVar(&o.LeaseDuration, "leader-election-lease-duration", o.LeaseDuration, "How long others wait for a leader that is not heard of.")
+	fs.DurationVar(&o.RenewDeadline, "leader-election-renew-deadline", o.RenewDeadline, "How long a leader tries to renew its Lease before it gives up.")
+	fs.DurationVar(&o.RetryPeriod, "leader-election-retry-period", o.RetryPeriod, "Time between tries to get or renew the Lease.")
+	fs.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "Domain of the cluster's DNS.")
+	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects each controller works on at once.")
+	logsapi.AddFlags(o.Logs, fs)
+}
+
+// Validate returns everything that is wrong with the flags.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Workers < 1 {
+		errs = append(errs, errors.New("--workers must be at least 1"))
+	}
+	if o.ClusterDomain == "" {
+		errs = append(errs, errors.New("--cluster-domain must not be empty"))
+	}
+	if o.LeaderElect && (o.LeaseDuration <= o.RenewDeadline || o.RenewDeadline <= o.RetryPeriod || o.RetryPeriod <= 0) {
+		errs = append(errs, errors.New("the lease duration must be longer than the renew deadline, and that longer than the retry period"))
+	}
+	return utilerrors.NewAggregate(errs)
+}

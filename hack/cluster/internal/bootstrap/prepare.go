@@ -1,0 +1,112 @@
+package bootstrap
+
+import (
+	"os"
+	"time"
+
+	"github.com/copse-dev/copse/hack/cluster/internal/certs"
+	"github.com/copse-dev/copse/hack/cluster/internal/components"
+	"github.com/copse-dev/copse/hack/cluster/internal/kubeconfig"
+	"github.com/copse-dev/copse/hack/cluster/internal/ports"
+	"github.com/copse-dev/copse/hack/cluster/internal/state"
+	"github.com/copse-dev/copse/hack/cluster/stages"
+)
+
+// prepare fills the state folder and returns what the components' flags depend on.
+func prepare(o Options) (components.Config, error) {
+	previous, err := o.Dir.Load()
+	if err != nil {
+		return components.Config{}, err
+	}
+	config := components.Config{
+		Dir:       o.Dir,
+		BinDir:    o.BinDir,
+		Port:      map[string]int{},
+		ExtraPort: map[string]int{},
+		Verbosity: o.Verbosity,
+		ExtraArgs: o.ExtraArgs,
+	}
+	names := components.Names(o.KWOK, o.Copse)
+	if err := choosePorts(names, previous, config); err != nil {
+		return config, err
+	}
+	if err := o.Dir.Certs().Ensure(components.ServiceIP); err != nil {
+		return config, err
+	}
+	if err := writeKubeconfigs(config); err != nil {
+		return config, err
+	}
+	stages, err := stages.Config()
+	if err != nil {
+		return config, err
+	}
+	if err := os.WriteFile(o.Dir.KWOKConfig(), stages, 0o600); err != nil {
+		return config, err
+	}
+	return config, save(o, config)
+}
+
+// choosePorts takes the ports of the last time if they are still free: then
+// clients that have seen the cluster before find it again. The ports stay
+// reserved for the life of this process.
+func choosePorts(names []string, previous state.Cluster, config components.Config) error {
+	for _, name := range names {
+		port, err := ports.Reserve(previous.Components[name].Port)
+		if err != nil {
+			return err
+		}
+		config.Port[name] = port.Number
+		if !components.NeedsExtraPort(name) {
+			continue
+		}
+		if port, err = ports.Reserve(previous.Components[name].ExtraPort); err != nil {
+			return err
+		}
+		config.ExtraPort[name] = port.Number
+	}
+	return nil
+}
+
+func writeKubeconfigs(config components.Config) error {
+	keys := config.Dir.Certs()
+	for _, c := range []struct{ identity, path string }{
+		{certs.Admin, config.Dir.Kubeconfig()},
+		{certs.ControllerManager, config.Dir.KubeconfigOf(components.KubeControllerManager)},
+		{certs.Scheduler, config.Dir.KubeconfigOf(components.KubeScheduler)},
+		{certs.KWOK, config.Dir.KubeconfigOf(components.KWOK)},
+	} {
+		user := kubeconfig.User{Name: c.identity, CertFile: keys.Cert(c.identity), KeyFile: keys.Key(c.identity)}
+		if err := kubeconfig.Write(c.path, config.Server(), keys.Cert(certs.ClusterCA), user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save writes cluster.json.
+func save(o Options, config components.Config) error {
+	cluster := state.Cluster{
+		Dir:           string(o.Dir),
+		BinDir:        o.BinDir,
+		PID:           os.Getpid(),
+		Started:       time.Now(),
+		Server:        config.Server(),
+		Kubeconfig:    o.Dir.Kubeconfig(),
+		CertDir:       string(o.Dir.Certs()),
+		CAFile:        o.Dir.Certs().Cert(certs.ClusterCA),
+		ControlSocket: o.Dir.ControlSocket(),
+		Copse:         o.Copse,
+		Components:    map[string]state.Component{},
+	}
+	if o.KWOK {
+		cluster.Nodes = o.Nodes
+	}
+	for _, name := range components.Names(o.KWOK, o.Copse) {
+		c, err := components.New(name, config)
+		if err != nil {
+			return err
+		}
+		cluster.Components[name] = c.Info
+	}
+	return o.Dir.Save(cluster)
+}

@@ -1,0 +1,106 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/copse-dev/copse/hack/cluster/internal/state"
+	"github.com/copse-dev/copse/hack/cluster/internal/supervisor"
+)
+
+// startTimeout is how long the start of a component may take.
+const startTimeout = time.Minute
+
+// Status is the answer to /status.
+type Status struct {
+	// PID is the supervisor.
+	PID        int                 `json:"pid"`
+	Ready      bool                `json:"ready"`
+	Components []supervisor.Status `json:"components"`
+}
+
+// Server answers commands.
+type Server struct {
+	dir        state.Dir
+	supervisor *supervisor.Supervisor
+	shutdown   func()
+	http       http.Server
+}
+
+// Serve answers commands for the supervisor in the background. shutdown is
+// what /shutdown calls.
+func Serve(dir state.Dir, s *supervisor.Supervisor, shutdown func()) (*Server, error) {
+	l, err := listen(dir.ControlSocket())
+	if err != nil {
+		return nil, err
+	}
+	srv := &Server{dir: dir, supervisor: s, shutdown: shutdown}
+	srv.http.Handler = srv.handler()
+	go srv.http.Serve(l)
+	return srv, nil
+}
+
+// Close stops answering and removes the socket. What is being answered has a
+// moment to end: the command that closes the server waits for its answer.
+func (s *Server) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	s.http.Shutdown(ctx)
+	return errors.Join(s.http.Close(), os.RemoveAll(s.dir.ControlSocket()))
+}
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", s.status)
+	mux.HandleFunc("POST /components/{name}/stop", command(s.stop))
+	mux.HandleFunc("POST /components/{name}/start", command(s.start))
+	mux.HandleFunc("POST /components/{name}/kill", command(func(r *http.Request) error {
+		return s.supervisor.Kill(r.PathValue("name"))
+	}))
+	mux.HandleFunc("POST /shutdown", command(func(*http.Request) error {
+		s.shutdown()
+		return nil
+	}))
+	return mux
+}
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(Status{
+		PID:        os.Getpid(),
+		Ready:      s.dir.Ready(os.Getpid()),
+		Components: s.supervisor.Status(r.Context()),
+	})
+}
+
+func (s *Server) stop(r *http.Request) error {
+	grace, err := time.ParseDuration(r.URL.Query().Get("grace"))
+	if err != nil {
+		return fmt.Errorf("grace: %w", err)
+	}
+	return s.supervisor.Stop(r.Context(), r.PathValue("name"), grace)
+}
+
+func (s *Server) start(r *http.Request) error {
+	name := r.PathValue("name")
+	if err := s.supervisor.Start(name); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), startTimeout)
+	defer cancel()
+	return s.supervisor.WaitHealthy(ctx, name, 0)
+}
+
+// command turns a function into a handler that answers 200 or its error.
+func command(do func(*http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := do(r); err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// +genclient
+// +genclient:method=GetScale,verb=get,subresource=scale,result=k8s.io/api/autoscaling/v1.Scale
+// +genclient:method=UpdateScale,verb=update,subresource=scale,input=k8s.io/api/autoscaling/v1.Scale,result=k8s.io/api/autoscaling/v1.Scale
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PodClique is a group of pods with one template: one clique of one replica of a
+// PodCliqueSet, or of one copy of a scaling group.
+type PodClique struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wanted.
+	Spec PodCliqueSpec `json:"spec"`
+	// status is what is observed and recorded. Written by the controllers alone.
+	// +optional
+	Status PodCliqueStatus `json:"status,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PodCliqueList is a list of PodCliques.
+type PodCliqueList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []PodClique `json:"items"`
+}
+
+// PodCliqueStatus is the observed state of a PodClique. Terminating pods and pods of
+// other attempts are never counted.
+type PodCliqueStatus struct {
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// conditions of the clique.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+	// lastErrors are failures that the controllers met.
+	// +optional
+	// +listType=atomic
+	LastErrors []LastError `json:"lastErrors,omitempty"`
+	// observedAttempt is the attempt that this status speaks of. It never falls.
+	// +optional
+	ObservedAttempt int32 `json:"observedAttempt"`
+	// createdAttempt is the highest attempt of which all pods have been created. Nil until
+	// the first is complete.
+	// +optional
+	CreatedAttempt *int32 `json:"createdAttempt,omitempty"`
+	// createdReplicas is how many pods createdAttempt had when it was complete, lowered by
+	// scale-in: a missing index below it is lost, one at or above it is simply not there yet.
+	// +optional
+	CreatedReplicas int32 `json:"createdReplicas"`
+	// wasAvailable is true once minAvailable pods have been available in this attempt (seed 001).
+	// +optional
+	WasAvailable bool `json:"wasAvailable"`
+	// replicas is how many pods exist.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// readyReplicas is how many pods are Ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// runningReplicas is how many pods have a container, or an init container, that runs.
+	// +optional
+	RunningReplicas int32 `json:"runningReplicas"`
+	// updatedReplicas is how many pods follow the current template.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// scheduledReplicas is how many pods are bound to a node.
+	// +optional
+	ScheduledReplicas int32 `json:"scheduledReplicas"`
+	// scheduleGatedReplicas is how many pods are held by a scheduling gate.
+	// +optional
+	ScheduleGatedReplicas int32 `json:"scheduleGatedReplicas"`
+	// completedIndexes are the indexes whose pods exited with 0, in Training, as "0-3,7".
+	// They only grow within an attempt.
+	// +optional
+	CompletedIndexes string `json:"completedIndexes,omitempty"`
+	// failedIndexes are the indexes whose pods failed or were lost in this attempt.
+	// +optional
+	// +listType=map
+	// +listMapKey=index
+	// +patchMergeKey=index
+	// +patchStrategy=merge
+	FailedIndexes []FailedIndex `json:"failedIndexes,omitempty" patchStrategy:"merge" patchMergeKey:"index"`
+	// hpaPodSelector selects the pods of the clique, as /scale shows it.
+	// +optional
+	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
+	// currentPodCliqueSetGenerationHash is the set's hash that the clique follows.
+	// +optional
+	CurrentPodCliqueSetGenerationHash *string `json:"currentPodCliqueSetGenerationHash,omitempty"`
+	// currentPodTemplateHash is the clique's hash that all its pods follow.
+	// +optional
+	CurrentPodTemplateHash *string `json:"currentPodTemplateHash,omitempty"`
+	// updateProgress tells how far an update has come.
+	// +optional
+	UpdateProgress *PodCliqueUpdateProgress `json:"updateProgress,omitempty"`
+}
+
+// FailedIndex tells of failures of one index within an attempt.
+type FailedIndex struct {
+	// index of the pod, from 0.
+	Index int32 `json:"index"`
+	// count of failures, one per pod UID.
+	// +optional
+	Count int32 `json:"count"`
+	// lastTime is when the last failure happened.
+	// +optional
+	LastTime metav1.Time `json:"lastTime,omitempty"`
+	// podUID is the UID of the pod that failed last.
+	// +optional
+	PodUID types.UID `json:"podUID,omitempty"`
+	// message says what happened, for people: exit code, reason, node.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// PodCliqueUpdateProgress tells how far the update of a PodClique has come.
+type PodCliqueUpdateProgress struct {
+	// updateStartedAt is when the update began.
+	// +optional
+	UpdateStartedAt metav1.Time `json:"updateStartedAt,omitempty"`
+	// updateEndedAt is when the update ended.
+	// +optional
+	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
+	// podCliqueSetGenerationHash is the set's hash that the update goes to.
+	// +optional
+	PodCliqueSetGenerationHash string `json:"podCliqueSetGenerationHash,omitempty"`
+	// podTemplateHash is the clique's hash that the update goes to.
+	// +optional
+	PodTemplateHash string `json:"podTemplateHash,omitempty"`
+	// readyPodsSelectedToUpdate are Ready pods that the update replaces.
+	// +optional
+	ReadyPodsSelectedToUpdate *PodsSelectedToUpdate `json:"readyPodsSelectedToUpdate,omitempty"`
+}
+
+// PodsSelectedToUpdate names the pods that an update replaces.
+type PodsSelectedToUpdate struct {
+	// current is the pod that is being replaced.
+	// +optional
+	Current string `json:"current,omitempty"`
+	// completed are the pods that have been replaced.
+	// +optional
+	// +listType=atomic
+	Completed []string `json:"completed,omitempty"`
+}

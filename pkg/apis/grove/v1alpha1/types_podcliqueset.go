@@ -1,0 +1,533 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +genclient:method=GetScale,verb=get,subresource=scale,result=k8s.io/api/autoscaling/v1.Scale
+// +genclient:method=UpdateScale,verb=update,subresource=scale,input=k8s.io/api/autoscaling/v1.Scale,result=k8s.io/api/autoscaling/v1.Scale
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PodCliqueSet is a set of cliques of pods that are scheduled, started, restarted and
+// ended together: a multi-node inference service, or a distributed training job.
+type PodCliqueSet struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wanted.
+	Spec PodCliqueSetSpec `json:"spec"`
+	// status is what is observed and decided. Written by the controllers alone.
+	// +optional
+	Status PodCliqueSetStatus `json:"status,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PodCliqueSetList is a list of PodCliqueSets.
+type PodCliqueSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []PodCliqueSet `json:"items"`
+}
+
+// PodCliqueSetSpec is the wanted state of a PodCliqueSet.
+type PodCliqueSetSpec struct {
+	// replicas is how many copies of the template run. Defaults to 0; at least 1, and
+	// immutable, in Training.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// updateStrategy says how pods follow a changed template. Nil acts as RollingRecreate.
+	// +optional
+	UpdateStrategy *PodCliqueSetUpdateStrategy `json:"updateStrategy,omitempty"`
+	// workloadType says whether the workload ends. Defaults to Inference. Immutable.
+	// +optional
+	WorkloadType WorkloadType `json:"workloadType,omitempty"`
+	// trainingSpec bounds a training workload. Only with workloadType Training; nil means
+	// no restarts and no deadline.
+	// +optional
+	TrainingSpec *TrainingSpec `json:"trainingSpec,omitempty"`
+	// startupPolicy makes the cliques of a replica start one after the other (seed 003). Immutable.
+	// +optional
+	StartupPolicy *StartupPolicy `json:"startupPolicy,omitempty"`
+	// groupSchedulingConfig holds main containers back until every pod of the gang has
+	// started (seed 002). Immutable.
+	// +optional
+	GroupSchedulingConfig *GroupSchedulingConfig `json:"groupSchedulingConfig,omitempty"`
+	// template describes one replica.
+	Template PodCliqueSetTemplateSpec `json:"template"`
+}
+
+// UpdateStrategyType names a way of following a changed template.
+// +enum
+type UpdateStrategyType string
+
+const (
+	// UpdateStrategyRollingRecreate replaces pods one replica at a time. It is the default.
+	UpdateStrategyRollingRecreate UpdateStrategyType = "RollingRecreate"
+	// UpdateStrategyOnDelete changes a pod only when somebody deletes it.
+	UpdateStrategyOnDelete UpdateStrategyType = "OnDelete"
+)
+
+// PodCliqueSetUpdateStrategy says how pods follow a changed template.
+type PodCliqueSetUpdateStrategy struct {
+	// type defaults to RollingRecreate.
+	// +optional
+	Type UpdateStrategyType `json:"type,omitempty"`
+}
+
+// TrainingSpec bounds a training workload (seed 000).
+type TrainingSpec struct {
+	// maxRuntime is how long the workload may run, counted from status.startTime and over
+	// restarts. When it has passed, all pods are terminated and the set is Failed. Nil means no limit.
+	// +optional
+	MaxRuntime *metav1.Duration `json:"maxRuntime,omitempty"`
+	// maxRestarts is how many times failed replicas are restarted, in total over all
+	// replicas, before the set is Failed. Defaults to 0. May be changed until the end.
+	// +optional
+	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
+}
+
+// StartupPolicyOrder names an order in which cliques start.
+// +enum
+type StartupPolicyOrder string
+
+const (
+	// StartupPolicyAnyOrder starts all cliques at once. It is the default.
+	StartupPolicyAnyOrder StartupPolicyOrder = "AnyOrder"
+	// StartupPolicyInOrder starts the cliques in the order in which they are listed.
+	StartupPolicyInOrder StartupPolicyOrder = "InOrder"
+)
+
+// StartupPolicy makes the cliques of a replica start one after the other (seed 003).
+type StartupPolicy struct {
+	// startupPolicyOrder defaults to AnyOrder.
+	// +optional
+	StartupPolicyOrder StartupPolicyOrder `json:"startupPolicyOrder,omitempty"`
+	// rules say which status each clique but the last has to reach before the next one
+	// starts. Defaults to Ready for all but the last. The order is that of the cliques,
+	// whatever the order of the rules.
+	// +optional
+	// +listType=atomic
+	Rules []StartupPolicyRule `json:"rules,omitempty"`
+}
+
+// CliqueStatus is what a later clique can wait for.
+// +enum
+type CliqueStatus string
+
+const (
+	// CliqueStatusReady: every pod of the clique is Ready or Succeeded.
+	CliqueStatusReady CliqueStatus = "Ready"
+	// CliqueStatusSucceeded: every pod of the clique has exited with 0.
+	CliqueStatusSucceeded CliqueStatus = "Succeeded"
+)
+
+// StartupPolicyRule gives cliques the status that the cliques after them wait for.
+type StartupPolicyRule struct {
+	// targetCliques are names of cliques of the template.
+	// +listType=atomic
+	TargetCliques []string `json:"targetCliques"`
+	// waitForCliquesStatus defaults to Ready.
+	// +optional
+	WaitForCliquesStatus CliqueStatus `json:"waitForCliquesStatus,omitempty"`
+}
+
+// GroupSchedulingConfig holds main containers back until every pod of the gang has
+// started (seed 002).
+type GroupSchedulingConfig struct {
+	// timeoutAfterSeconds is how many seconds after the first pod of a gang started the
+	// attempt fails if not all have. Nil means no deadline.
+	// +optional
+	TimeoutAfterSeconds *int32 `json:"timeoutAfterSeconds,omitempty"`
+	// targetCliques are the cliques that wait for each other. Empty means all.
+	// +optional
+	// +listType=atomic
+	TargetCliques []string `json:"targetCliques,omitempty"`
+}
+
+// CliqueStartupType names an order in which the containers of cliques start while all
+// their pods exist.
+// +enum
+type CliqueStartupType string
+
+const (
+	// CliqueStartupTypeAnyOrder holds no clique back. It is the default.
+	CliqueStartupTypeAnyOrder CliqueStartupType = "CliqueStartupTypeAnyOrder"
+	// CliqueStartupTypeInOrder holds each clique back until the one before it in the list is there.
+	CliqueStartupTypeInOrder CliqueStartupType = "CliqueStartupTypeInOrder"
+	// CliqueStartupTypeExplicit holds each clique back until those in its startsAfter are there.
+	CliqueStartupTypeExplicit CliqueStartupType = "CliqueStartupTypeExplicit"
+)
+
+// PodCliqueSetTemplateSpec describes one replica of a PodCliqueSet.
+type PodCliqueSetTemplateSpec struct {
+	// cliques are the kinds of pods of a replica; at least one.
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	Cliques []PodCliqueTemplateSpec `json:"cliques" patchStrategy:"merge" patchMergeKey:"name"`
+	// cliqueStartupType defaults to CliqueStartupTypeAnyOrder. Immutable.
+	// +optional
+	StartupType *CliqueStartupType `json:"cliqueStartupType,omitempty"`
+	// priorityClassName is the PriorityClass of all pods and gangs of the set.
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// headlessServiceConfig configures the headless Service of each replica.
+	// +optional
+	HeadlessServiceConfig *HeadlessServiceConfig `json:"headlessServiceConfig,omitempty"`
+	// topologyConstraint places each replica as a whole. Immutable.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// terminationDelay is how long a breach of minAvailable has to last before the gang
+	// is terminated (seed 001). Unset means never in Inference, and 0s in Training.
+	// +optional
+	TerminationDelay *metav1.Duration `json:"terminationDelay,omitempty"`
+	// resourceClaimTemplates are templates that resourceSharing refers to by name. Immutable.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	ResourceClaimTemplates []ResourceClaimTemplateConfig `json:"resourceClaimTemplates,omitempty"`
+	// resourceSharing makes claims shared by the pods of the set. Immutable.
+	// +optional
+	// +listType=atomic
+	ResourceSharing []PCSResourceSharingSpec `json:"resourceSharing,omitempty"`
+	// podCliqueScalingGroups are groups of cliques that scale together. No entry can be
+	// added, removed or renamed later.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	PodCliqueScalingGroups []PodCliqueScalingGroupConfig `json:"podCliqueScalingGroups,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
+}
+
+// HeadlessServiceConfig configures the headless Service of each replica.
+type HeadlessServiceConfig struct {
+	// publishNotReadyAddresses makes pods resolvable before they are Ready. Defaults to
+	// true when headlessServiceConfig is absent.
+	// +optional
+	PublishNotReadyAddresses bool `json:"publishNotReadyAddresses"`
+}
+
+// ResourceClaimTemplateConfig is a ResourceClaimTemplate inside a PodCliqueSet.
+type ResourceClaimTemplateConfig struct {
+	// name by which resourceSharing refers to this template.
+	Name string `json:"name"`
+	// templateSpec is the claims' template.
+	TemplateSpec resourcev1.ResourceClaimTemplateSpec `json:"templateSpec"`
+}
+
+// PCSResourceSharingSpec shares claims over a PodCliqueSet.
+type PCSResourceSharingSpec struct {
+	ResourceSharingSpec `json:",inline"`
+	// filter names the children that take part. Absent means all.
+	// +optional
+	Filter *PCSResourceSharingFilter `json:"filter,omitempty"`
+}
+
+// PCSResourceSharingFilter names children of a PodCliqueSet.
+type PCSResourceSharingFilter struct {
+	// childCliqueNames are standalone cliques of the template.
+	// +optional
+	// +listType=atomic
+	ChildCliqueNames []string `json:"childCliqueNames,omitempty"`
+	// childScalingGroupNames are scaling groups of the template.
+	// +optional
+	// +listType=atomic
+	ChildScalingGroupNames []string `json:"childScalingGroupNames,omitempty"`
+}
+
+// PodCliqueTemplateSpec describes one clique of a PodCliqueSet.
+type PodCliqueTemplateSpec struct {
+	// name of the clique, a DNS label, unique in the set.
+	Name string `json:"name"`
+	// labels are put on the PodClique and its pods.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations are put on the PodClique and its pods.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// topologyConstraint places the pods of the clique. Immutable.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// resourceSharing makes claims shared by the pods of the clique. Immutable.
+	// +optional
+	// +listType=atomic
+	ResourceSharing []ResourceSharingSpec `json:"resourceSharing,omitempty"`
+	// spec of the PodClique.
+	Spec PodCliqueSpec `json:"spec"`
+}
+
+// PodCliqueScalingGroupConfig describes a group of cliques that scale together.
+type PodCliqueScalingGroupConfig struct {
+	// name of the group, a DNS label, unique in the set.
+	Name string `json:"name"`
+	// cliqueNames are cliques of the template; a clique is in one group at most. Immutable.
+	// +listType=atomic
+	CliqueNames []string `json:"cliqueNames"`
+	// annotations are put on the PodCliqueScalingGroup.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// replicas is how many copies of the group a replica of the set starts with. Defaults to 1.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+	// minAvailable is how many copies have to be available, and form the base gang together
+	// with the standalone cliques. Defaults to 1, and to replicas in Training. Immutable.
+	// +optional
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// scaleConfig scales the group automatically. Not allowed in Training.
+	// +optional
+	ScaleConfig *AutoScalingConfig `json:"scaleConfig,omitempty"`
+	// terminationDelay overrides the set's for this group (seed 001). Only when the set has one.
+	// +optional
+	TerminationDelay *metav1.Duration `json:"terminationDelay,omitempty"`
+	// resourceSharing makes claims shared by the pods of the group. Immutable.
+	// +optional
+	// +listType=atomic
+	ResourceSharing []PCSGResourceSharingSpec `json:"resourceSharing,omitempty"`
+	// topologyConstraint places each copy of the group. Immutable.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+}
+
+// PCSGResourceSharingSpec shares claims over a scaling group.
+type PCSGResourceSharingSpec struct {
+	ResourceSharingSpec `json:",inline"`
+	// filter names the cliques that take part. Absent means all.
+	// +optional
+	Filter *PCSGResourceSharingFilter `json:"filter,omitempty"`
+}
+
+// PCSGResourceSharingFilter names cliques of a scaling group.
+type PCSGResourceSharingFilter struct {
+	// childCliqueNames are cliques of the group.
+	// +optional
+	// +listType=atomic
+	ChildCliqueNames []string `json:"childCliqueNames,omitempty"`
+}
+
+// PodCliqueSetPhase is where a workload is in its life (seed 000).
+// +enum
+type PodCliqueSetPhase string
+
+const (
+	// PodCliqueSetPending: no pod of a current attempt runs.
+	PodCliqueSetPending PodCliqueSetPhase = "Pending"
+	// PodCliqueSetRunning: a pod of a current attempt runs.
+	PodCliqueSetRunning PodCliqueSetPhase = "Running"
+	// PodCliqueSetSucceeded: every pod has exited with 0. Training only, final.
+	PodCliqueSetSucceeded PodCliqueSetPhase = "Succeeded"
+	// PodCliqueSetFailed: the workload has failed and no pod is active. Training only, final.
+	PodCliqueSetFailed PodCliqueSetPhase = "Failed"
+)
+
+// PodCliqueSetStatus is the observed state of a PodCliqueSet.
+type PodCliqueSetStatus struct {
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// conditions of the set.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+	// lastErrors are failures that the controllers met.
+	// +optional
+	// +listType=atomic
+	LastErrors []LastError `json:"lastErrors,omitempty"`
+	// phase says where the workload is in its life.
+	// +optional
+	Phase PodCliqueSetPhase `json:"phase,omitempty"`
+	// restartCount is how many restarts of replicas there have been, in Training. It never falls.
+	// +optional
+	RestartCount int32 `json:"restartCount"`
+	// startTime is when the phase first became Running. It is never reset.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is when the phase became Succeeded or Failed.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// replicas is how many replicas exist.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// updatedReplicas is how many replicas are available and follow the current template.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// availableReplicas is how many replicas have every clique and scaling group available.
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas"`
+	// succeededReplicas is how many replicas have succeeded, in Training.
+	// +optional
+	SucceededReplicas int32 `json:"succeededReplicas"`
+	// pods is how many pods the set wants at its present size.
+	// +optional
+	Pods int32 `json:"pods"`
+	// availablePods is how many pods of current attempts are Ready; in Training, Ready or Succeeded.
+	// +optional
+	AvailablePods int32 `json:"availablePods"`
+	// replicaStatuses tell of replicas that have something to tell: in Training, when
+	// restarted, or while they wait. In Inference at most 50.
+	// +optional
+	// +listType=map
+	// +listMapKey=index
+	// +patchMergeKey=index
+	// +patchStrategy=merge
+	ReplicaStatuses []PodCliqueSetReplicaStatus `json:"replicaStatuses,omitempty" patchStrategy:"merge" patchMergeKey:"index"`
+	// hpaPodSelector selects the pods of the set, as /scale shows it.
+	// +optional
+	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
+	// podGangStatuses mirror the phases of the set's PodGangs.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	PodGangStatuses []PodGangStatusSummary `json:"podGangStatuses,omitempty"`
+	// currentGenerationHash identifies the pod templates of all cliques. Written by the server alone.
+	// +optional
+	CurrentGenerationHash *string `json:"currentGenerationHash,omitempty"`
+	// cliqueHashes identify the pod template of each clique. Written by the server alone.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	CliqueHashes []CliqueHash `json:"cliqueHashes,omitempty"`
+	// updateProgress tells how far an update has come.
+	// +optional
+	UpdateProgress *PodCliqueSetUpdateProgress `json:"updateProgress,omitempty"`
+}
+
+// PodCliqueSetReplicaStatus is the state of one replica.
+type PodCliqueSetReplicaStatus struct {
+	// index of the replica, from 0.
+	Index int32 `json:"index"`
+	// phase of the replica.
+	// +optional
+	Phase PodCliqueSetPhase `json:"phase,omitempty"`
+	// attempt counts how many times the replica has been made anew. It never falls.
+	// +optional
+	Attempt int32 `json:"attempt"`
+	// openStages are the cliques whose stage of startupPolicy has been opened in this attempt.
+	// +optional
+	// +listType=set
+	OpenStages []string `json:"openStages,omitempty"`
+	// waitingFor is what holds the replica back.
+	// +optional
+	WaitingFor *WaitingFor `json:"waitingFor,omitempty"`
+}
+
+// WaitingFor says what a replica waits for.
+type WaitingFor struct {
+	// clique that is waited for.
+	// +optional
+	Clique string `json:"clique,omitempty"`
+	// status that the clique has to reach, or the reason why the gang is not scheduled.
+	Status string `json:"status"`
+	// have is how many pods have reached the status.
+	// +optional
+	Have int32 `json:"have"`
+	// want is how many pods have to reach it.
+	// +optional
+	Want int32 `json:"want"`
+	// message says it for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// PodGangStatusSummary mirrors the status of one PodGang.
+type PodGangStatusSummary struct {
+	// name of the PodGang.
+	Name string `json:"name"`
+	// phase of the PodGang.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+	// conditions of the PodGang.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// CliqueHash identifies the pod template of one clique.
+type CliqueHash struct {
+	// name of the clique in the template.
+	Name string `json:"name"`
+	// hash of the clique's labels, annotations, podSpec and the set's priorityClassName.
+	Hash string `json:"hash"`
+}
+
+// PodCliqueSetUpdateProgress tells how far an update has come.
+type PodCliqueSetUpdateProgress struct {
+	// updateStartedAt is when the update began.
+	// +optional
+	UpdateStartedAt metav1.Time `json:"updateStartedAt,omitempty"`
+	// updateEndedAt is when all pods followed the template.
+	// +optional
+	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
+	// updatedPodCliquesCount is how many standalone PodCliques follow the template.
+	// +optional
+	UpdatedPodCliquesCount int32 `json:"updatedPodCliquesCount"`
+	// totalPodCliquesCount is how many standalone PodCliques there are.
+	// +optional
+	TotalPodCliquesCount int32 `json:"totalPodCliquesCount"`
+	// updatedPodCliqueScalingGroupsCount is how many scaling groups follow the template.
+	// +optional
+	UpdatedPodCliqueScalingGroupsCount int32 `json:"updatedPodCliqueScalingGroupsCount"`
+	// totalPodCliqueScalingGroupsCount is how many scaling groups there are.
+	// +optional
+	TotalPodCliqueScalingGroupsCount int32 `json:"totalPodCliqueScalingGroupsCount"`
+	// currentlyUpdating are the replicas that are being updated.
+	// +optional
+	// +listType=map
+	// +listMapKey=replicaIndex
+	CurrentlyUpdating []PodCliqueSetReplicaUpdateProgress `json:"currentlyUpdating,omitempty"`
+}
+
+// PodCliqueSetReplicaUpdateProgress tells how far the update of one replica has come.
+type PodCliqueSetReplicaUpdateProgress struct {
+	// replicaIndex is the index of the replica.
+	ReplicaIndex int32 `json:"replicaIndex"`
+	// updateStartedAt is when its update began.
+	// +optional
+	UpdateStartedAt metav1.Time `json:"updateStartedAt,omitempty"`
+	// updateEndedAt is when its update ended.
+	// +optional
+	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
+}
+
+// PodCliqueSpec is the wanted state of a PodClique, and its template in a PodCliqueSet.
+type PodCliqueSpec struct {
+	// roleName is the role of the pods, unique in the set.
+	// +optional
+	RoleName string `json:"roleName,omitempty"`
+	// podSpec of the pods. In Training restartPolicy defaults to Never, else to Always.
+	PodSpec corev1.PodSpec `json:"podSpec"`
+	// replicas is how many pods the clique has. 0 and absent are 1 in a template.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// minAvailable is how many pods have to be scheduled together and have to be
+	// available. Defaults to replicas. Immutable.
+	// +optional
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// startsAfter are the cliques that have to be there before the containers of this one
+	// start, with cliqueStartupType Explicit. Immutable. In PodClique objects it holds names of PodCliques.
+	// +optional
+	// +listType=atomic
+	StartsAfter []string `json:"startsAfter,omitempty"`
+	// autoScalingConfig scales the clique automatically. Not allowed in Training, nor in a scaling group.
+	// +optional
+	AutoScalingConfig *AutoScalingConfig `json:"autoScalingConfig,omitempty"`
+	// workloadType is the set's. Stamped on PodClique objects; not to be set in a template.
+	// +optional
+	WorkloadType WorkloadType `json:"workloadType,omitempty"`
+	// attempt is the attempt that the pods have to belong to. Written by the controller;
+	// not to be set in a template.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty"`
+}

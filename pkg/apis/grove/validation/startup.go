@@ -1,0 +1,81 @@
+package validation
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/copse-dev/copse/pkg/apis/grove"
+)
+
+// validateStartupPolicy checks seed 003: with InOrder, the rules name every clique but
+// the last, each once (D20).
+func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
+	policy := spec.StartupPolicy
+	if policy == nil {
+		return nil
+	}
+	errs := validateEnum(policy.StartupPolicyOrder, path.Child("startupPolicyOrder"), grove.StartupPolicyAnyOrder, grove.StartupPolicyInOrder)
+	cliques := spec.Template.Cliques
+	seen := sets.New[string]()
+	for i, rule := range policy.Rules {
+		rulePath := path.Child("rules").Index(i)
+		errs = append(errs, validateEnum(rule.WaitForCliquesStatus, rulePath.Child("waitForCliquesStatus"), grove.CliqueStatusReady, grove.CliqueStatusSucceeded)...)
+		if rule.WaitForCliquesStatus == grove.CliqueStatusSucceeded && spec.WorkloadType != grove.WorkloadTypeTraining {
+			errs = append(errs, field.Invalid(rulePath.Child("waitForCliquesStatus"), rule.WaitForCliquesStatus, "pods of an inference workload never succeed: use Ready, or workloadType Training"))
+		}
+		targetsPath := rulePath.Child("targetCliques")
+		if len(rule.TargetCliques) == 0 {
+			errs = append(errs, field.Required(targetsPath, "a rule needs at least one clique"))
+		}
+		for j, name := range rule.TargetCliques {
+			switch {
+			case spec.Template.Clique(name) == nil:
+				errs = append(errs, field.NotFound(targetsPath.Index(j), name))
+			case seen.Has(name):
+				errs = append(errs, field.Duplicate(targetsPath.Index(j), name))
+			case name == cliques[len(cliques)-1].Name:
+				errs = append(errs, field.Invalid(targetsPath.Index(j), name, "is the last clique: nothing waits for it"))
+			}
+			seen.Insert(name)
+		}
+	}
+	if policy.StartupPolicyOrder != grove.StartupPolicyInOrder {
+		return errs
+	}
+	for i := 0; i < len(cliques)-1; i++ {
+		if !seen.Has(cliques[i].Name) {
+			errs = append(errs, field.Required(path.Child("rules"), fmt.Sprintf("no rule names clique %q; every clique but the last needs one", cliques[i].Name)))
+		}
+	}
+	if startupType := spec.Template.StartupType; startupType != nil && *startupType != grove.CliqueStartupTypeAnyOrder {
+		errs = append(errs, field.Invalid(path.Child("startupPolicyOrder"), policy.StartupPolicyOrder,
+			fmt.Sprintf("excludes cliqueStartupType %s: a set has one order", *startupType)))
+	}
+	return errs
+}
+
+// validateGroupScheduling checks seed 002's own fields.
+func validateGroupScheduling(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
+	config := spec.GroupSchedulingConfig
+	if config == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if config.TimeoutAfterSeconds != nil && *config.TimeoutAfterSeconds <= 0 {
+		errs = append(errs, field.Invalid(path.Child("timeoutAfterSeconds"), *config.TimeoutAfterSeconds, "must be more than 0; leave it out for no deadline").WithOrigin("minimum"))
+	}
+	seen := sets.New[string]()
+	for i, name := range config.TargetCliques {
+		targetPath := path.Child("targetCliques").Index(i)
+		if spec.Template.Clique(name) == nil {
+			errs = append(errs, field.NotFound(targetPath, name))
+		}
+		if seen.Has(name) {
+			errs = append(errs, field.Duplicate(targetPath, name))
+		}
+		seen.Insert(name)
+	}
+	return errs
+}

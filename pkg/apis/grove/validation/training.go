@@ -1,0 +1,90 @@
+package validation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/copse-dev/copse/pkg/apis/grove"
+)
+
+// validateTraining checks the rules of seed 000 that depend on the workload type, and
+// that Inference uses nothing that is meant for Training.
+func validateTraining(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	template, templatePath := &spec.Template, path.Child("template")
+	if spec.WorkloadType != grove.WorkloadTypeTraining {
+		if spec.TrainingSpec != nil {
+			errs = append(errs, field.Forbidden(path.Child("trainingSpec"), "needs workloadType Training"))
+		}
+		if delay := template.TerminationDelay; delay != nil && delay.Duration == 0 {
+			errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(), "must be more than 0s in Inference; leave it out to switch gang termination off"))
+		}
+		return errs
+	}
+
+	if spec.Replicas < 1 {
+		errs = append(errs, field.Invalid(path.Child("replicas"), spec.Replicas, "must be at least 1 in Training").WithOrigin("minimum"))
+	}
+	if training := spec.TrainingSpec; training != nil {
+		trainingPath := path.Child("trainingSpec")
+		if training.MaxRestarts != nil {
+			errs = append(errs, validateNotNegative(*training.MaxRestarts, trainingPath.Child("maxRestarts"))...)
+		}
+		if training.MaxRuntime != nil && training.MaxRuntime.Duration <= 0 {
+			errs = append(errs, field.Invalid(trainingPath.Child("maxRuntime"), training.MaxRuntime.Duration.String(), "must be more than 0s; leave it out for no limit").WithOrigin("minimum"))
+		}
+	}
+	for i := range template.Cliques {
+		specPath := templatePath.Child("cliques").Index(i).Child("spec")
+		clique := &template.Cliques[i].Spec
+		if clique.AutoScalingConfig != nil {
+			errs = append(errs, field.Forbidden(specPath.Child("autoScalingConfig"), "a training workload does not change its size"))
+		}
+		if clique.PodSpec.RestartPolicy == corev1.RestartPolicyAlways {
+			errs = append(errs, field.NotSupported(specPath.Child("podSpec", "restartPolicy"), clique.PodSpec.RestartPolicy,
+				[]corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}))
+		}
+	}
+	for i := range template.PodCliqueScalingGroups {
+		if template.PodCliqueScalingGroups[i].ScaleConfig != nil {
+			errs = append(errs, field.Forbidden(templatePath.Child("podCliqueScalingGroups").Index(i).Child("scaleConfig"), "a training workload does not change its size"))
+		}
+	}
+	return errs
+}
+
+// validateTrainingUpdate checks that a training workload keeps its size and its pods
+// (seed 000). Budgets, and labels of the set, may change.
+func validateTrainingUpdate(spec, old *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
+	const immutable = "is immutable in Training"
+	var errs field.ErrorList
+	if spec.Replicas != old.Replicas {
+		errs = append(errs, field.Forbidden(path.Child("replicas"), immutable))
+	}
+	templatePath := path.Child("template")
+	for i := range spec.Template.Cliques {
+		clique := &spec.Template.Cliques[i]
+		before := old.Template.Clique(clique.Name)
+		if before == nil {
+			continue
+		}
+		cliquePath := templatePath.Child("cliques").Index(i)
+		if clique.Spec.Replicas != before.Spec.Replicas {
+			errs = append(errs, field.Forbidden(cliquePath.Child("spec", "replicas"), immutable))
+		}
+		if !grove.SamePodTemplate(clique, spec.Template.PriorityClassName, before, old.Template.PriorityClassName) {
+			errs = append(errs, field.Forbidden(cliquePath, "the labels, annotations, podSpec and priorityClassName that pods are made from are immutable in Training"))
+		}
+	}
+	for i := range spec.Template.PodCliqueScalingGroups {
+		group := &spec.Template.PodCliqueScalingGroups[i]
+		before := old.Template.ScalingGroup(group.Name)
+		if before == nil || group.Replicas == nil || before.Replicas == nil {
+			continue
+		}
+		if *group.Replicas != *before.Replicas {
+			errs = append(errs, field.Forbidden(templatePath.Child("podCliqueScalingGroups").Index(i).Child("replicas"), immutable))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,79 @@
+// Package apiserver puts Copse's API server together: Kubernetes' generic server, the
+// scheme, and the two API groups. Flags are in cmd/apiserver, the rules of each kind
+// in pkg/registry.
+package apiserver
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/scheduler"
+	generatedopenapi "github.com/copse-dev/copse/pkg/generated/openapi"
+	groveregistry "github.com/copse-dev/copse/pkg/registry/grove"
+	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
+	schedulerregistry "github.com/copse-dev/copse/pkg/registry/scheduler"
+)
+
+// Config is what the server is made from.
+type Config struct {
+	// Generic is the configuration of the generic server.
+	Generic *genericapiserver.RecommendedConfig
+	// Scheme is what NewScheme returns, and Codecs are its codecs.
+	Scheme *runtime.Scheme
+	Codecs serializer.CodecFactory
+	// Defaults are the defaults of new sets that flags can change.
+	Defaults podcliqueset.Defaults
+}
+
+// NewConfig returns a configuration with everything that does not depend on flags.
+func NewConfig(scheme *runtime.Scheme, codecs serializer.CodecFactory) *Config {
+	generic := genericapiserver.NewRecommendedConfig(codecs)
+	namer := openapi.NewDefinitionNamer(scheme)
+	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
+	generic.OpenAPIConfig.Info.Title = "Copse"
+	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
+	generic.OpenAPIV3Config.Info.Title = "Copse"
+	return &Config{Generic: generic, Scheme: scheme, Codecs: codecs}
+}
+
+// New returns a server that serves both API groups. It does not listen yet.
+func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
+	server, err := c.Generic.Complete().New("copse-apiserver", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("make the generic server: %w", err)
+	}
+	optsGetter := c.Generic.RESTOptionsGetter
+	groveStorage, err := groveregistry.NewStorage(c.Scheme, c.Defaults, optsGetter)
+	if err != nil {
+		return nil, err
+	}
+	schedulerStorage, err := schedulerregistry.NewStorage(c.Scheme, optsGetter)
+	if err != nil {
+		return nil, err
+	}
+	groups := []*genericapiserver.APIGroupInfo{
+		c.groupInfo(grove.GroupName, groveStorage),
+		c.groupInfo(scheduler.GroupName, schedulerStorage),
+	}
+	if err := server.InstallAPIGroups(groups...); err != nil {
+		return nil, fmt.Errorf("install the API groups: %w", err)
+	}
+	// The generic server collects the readiness of watch caches but leaves it to each
+	// server to wait for it: without this hook the first lists after a start get 429.
+	if err := server.AddPostStartHook("storage-readiness", server.StorageReadinessHook.Hook); err != nil {
+		return nil, err
+	}
+	return server, nil
+}
+
+func (c *Config) groupInfo(group string, storage map[string]rest.Storage) *genericapiserver.APIGroupInfo {
+	info := genericapiserver.NewDefaultAPIGroupInfo(group, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
+	info.VersionedResourcesStorageMap["v1alpha1"] = storage
+	return &info
+}

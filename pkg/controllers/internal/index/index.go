@@ -1,0 +1,99 @@
+// Package index holds the field indexes of the controllers' cache. Children are found
+// by the UID of an owner, never by name or label, so that an object of a deleted
+// namesake, or one that somebody labelled, is never taken for ours.
+package index
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/scheduling/native"
+)
+
+const (
+	// ownerUID is every owner of an object.
+	ownerUID = "metadata.ownerReferences.uid"
+	// ownerReplica is every owner of an object together with the replica it belongs to.
+	ownerReplica = "copse.replica"
+	// controllerUID is the owner that controls an object.
+	controllerUID = native.OwnerIndex
+)
+
+// Register adds the indexes to a cache. native says whether the cluster serves the
+// scheduler's own groups.
+func Register(ctx context.Context, indexer client.FieldIndexer, native bool) error {
+	for _, obj := range []client.Object{
+		&grovev1alpha1.PodClique{}, &grovev1alpha1.PodCliqueScalingGroup{}, &schedulerv1alpha1.PodGang{}, &corev1.Service{},
+	} {
+		if err := indexer.IndexField(ctx, obj, ownerUID, owners); err != nil {
+			return fmt.Errorf("index %T: %w", obj, err)
+		}
+		if err := indexer.IndexField(ctx, obj, ownerReplica, replicas); err != nil {
+			return fmt.Errorf("index %T: %w", obj, err)
+		}
+	}
+	controlled := []client.Object{&corev1.Pod{}}
+	if native {
+		controlled = append(controlled, &schedulingv1beta1.PodGroup{})
+	}
+	for _, obj := range controlled {
+		if err := indexer.IndexField(ctx, obj, controllerUID, controller); err != nil {
+			return fmt.Errorf("index %T: %w", obj, err)
+		}
+	}
+	return nil
+}
+
+// OwnedBy selects objects with an owner, in a namespace.
+func OwnedBy(namespace string, uid types.UID) []client.ListOption {
+	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{ownerUID: string(uid)}}
+}
+
+// OwnedByReplica selects the objects of one replica of an owner, in a namespace.
+func OwnedByReplica(namespace string, uid types.UID, replica int32) []client.ListOption {
+	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{ownerReplica: replicaKey(string(uid), labels.Index(replica))}}
+}
+
+// ControlledBy selects objects that an owner controls, in a namespace. What it returns
+// is the cache's own and must not be changed.
+func ControlledBy(namespace string, uid types.UID) []client.ListOption {
+	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{controllerUID: string(uid)}, client.UnsafeDisableDeepCopy}
+}
+
+func owners(obj client.Object) []string {
+	refs := obj.GetOwnerReferences()
+	uids := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		uids = append(uids, string(ref.UID))
+	}
+	return uids
+}
+
+func replicas(obj client.Object) []string {
+	keys := owners(obj)
+	for i := range keys {
+		keys[i] = replicaKey(keys[i], obj.GetLabels()[labels.ReplicaIndex])
+	}
+	return keys
+}
+
+func replicaKey(uid, replica string) string {
+	return uid + "/" + replica
+}
+
+func controller(obj client.Object) []string {
+	ref := metav1.GetControllerOfNoCopy(obj)
+	if ref == nil {
+		return nil
+	}
+	return []string{string(ref.UID)}
+}

@@ -1,0 +1,74 @@
+// Package live reads past the cache. Two etcds are behind the controllers, and either
+// cache may be ahead of the other: what is about to be made or deleted is checked
+// against the set as it is, and what is final follows a list of the pods that there are (D11).
+package live
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+// Set reads a set. It returns nil when there is none with this name and UID.
+func Set(ctx context.Context, reader client.Reader, key types.NamespacedName, uid types.UID) (*grovev1alpha1.PodCliqueSet, error) {
+	pcs := &grovev1alpha1.PodCliqueSet{}
+	if err := reader.Get(ctx, key, pcs); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read PodCliqueSet %s: %w", key.Name, err)
+	}
+	if pcs.UID != uid {
+		return nil, nil
+	}
+	return pcs, nil
+}
+
+// CliquePods lists the pods that a clique controls. The label narrows what the server
+// sends; the owner decides.
+func CliquePods(ctx context.Context, reader client.Reader, clique *grovev1alpha1.PodClique) ([]corev1.Pod, error) {
+	pods, err := list(ctx, reader, clique.Namespace, client.MatchingLabels{labels.PodClique: clique.Name})
+	if err != nil {
+		return nil, err
+	}
+	return controlledBy(pods, func(uid types.UID) bool { return uid == clique.UID }), nil
+}
+
+// SetPods lists the pods that the cliques of a set control.
+func SetPods(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCliqueSet, cliques []grovev1alpha1.PodClique) ([]corev1.Pod, error) {
+	pods, err := list(ctx, reader, pcs.Namespace, client.MatchingLabels{labels.PartOf: pcs.Name, labels.ManagedBy: labels.ManagedByValue})
+	if err != nil {
+		return nil, err
+	}
+	ours := make(map[types.UID]bool, len(cliques))
+	for i := range cliques {
+		ours[cliques[i].UID] = true
+	}
+	return controlledBy(pods, func(uid types.UID) bool { return ours[uid] }), nil
+}
+
+func list(ctx context.Context, reader client.Reader, namespace string, selector client.MatchingLabels) ([]corev1.Pod, error) {
+	pods := &corev1.PodList{}
+	if err := reader.List(ctx, pods, client.InNamespace(namespace), selector); err != nil {
+		return nil, fmt.Errorf("list pods live: %w", err)
+	}
+	return pods.Items, nil
+}
+
+func controlledBy(pods []corev1.Pod, isOurs func(types.UID) bool) []corev1.Pod {
+	var out []corev1.Pod
+	for i := range pods {
+		if ref := metav1.GetControllerOf(&pods[i]); ref != nil && isOurs(ref.UID) {
+			out = append(out, pods[i])
+		}
+	}
+	return out
+}

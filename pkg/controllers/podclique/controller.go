@@ -1,0 +1,315 @@
+// Package podclique makes and deletes the pods of PodCliques and writes PodClique
+// status. What is to be done is decided in pkg/gang.
+package podclique
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/controllers/internal/live"
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
+	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/podspec"
+	"github.com/copse-dev/copse/pkg/scheduling"
+)
+
+// Reconciler runs the pods of PodCliques.
+type Reconciler struct {
+	Client client.Client
+	// Cache is the client's cache without its waiting for own writes: for event handlers,
+	// which must not block.
+	Cache    client.Reader
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Clock    clock.Clock
+	Pace     *pace.Pace
+	// Backend schedules gangs; nil where the cluster cannot.
+	Backend scheduling.Backend
+	// ClusterDomain is the domain of the cluster's DNS.
+	ClusterDomain string
+}
+
+// Reconcile observes one clique, decides, records, and acts on what is recorded (D4).
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	clique := &grovev1alpha1.PodClique{}
+	if err := r.Client.Get(ctx, req.NamespacedName, clique); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if isOrphaning(clique) {
+		return reconcile.Result{}, r.release(ctx, clique)
+	}
+	o, err := r.observe(ctx, clique)
+	if err != nil || o == nil {
+		return reconcile.Result{}, err
+	}
+	now := r.Clock.Now()
+	decision := gang.DecideClique(o.snapshot, now)
+
+	wait, err := r.record(ctx, clique, decision, now)
+	if err != nil || decision.Record {
+		return reconcile.Result{}, err
+	}
+	if err := r.apply(ctx, o, decision); err != nil {
+		return reconcile.Result{}, err
+	}
+	if clique.DeletionTimestamp != nil && len(o.snapshot.Pods) == 0 {
+		return reconcile.Result{}, r.finalize(ctx, clique)
+	}
+	return reconcile.Result{RequeueAfter: earliest(wait, decision.Next, now)}, nil
+}
+
+// earliest is the time until the first of two moments, 0 when there is none.
+func earliest(wait time.Duration, next, now time.Time) time.Duration {
+	if next.IsZero() {
+		return wait
+	}
+	until := max(next.Sub(now), time.Millisecond)
+	if wait == 0 {
+		return until
+	}
+	return min(wait, until)
+}
+
+// observation is what was read in one pass.
+type observation struct {
+	set      *grovev1alpha1.PodCliqueSet
+	podGang  *schedulerv1alpha1.PodGang
+	snapshot gang.CliqueSnapshot
+}
+
+// observe does all reads of a pass. It returns nil when the clique has no set: nobody
+// says what its pods should be.
+func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodClique) (*observation, error) {
+	o := &observation{snapshot: gang.CliqueSnapshot{Clique: clique}}
+	var err error
+	if o.set, err = r.setOf(ctx, clique); err != nil {
+		return nil, err
+	}
+	if o.set == nil && clique.DeletionTimestamp == nil {
+		log.FromContext(ctx).V(1).Info("The clique has no PodCliqueSet", "clique", clique.Name)
+		return nil, nil
+	}
+	o.snapshot.Parent = gang.ParentDeleting
+	if o.set != nil {
+		o.snapshot.Parent = gang.ParentOf(o.set)
+		o.snapshot.TemplateHash = gang.TemplateHash(o.set, templateName(o.set, clique))
+	}
+	if o.podGang, o.snapshot.Membership, err = r.membership(ctx, clique); err != nil {
+		return nil, err
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, index.ControlledBy(clique.Namespace, clique.UID)...); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	if o.snapshot.Pods, err = readPods(pods.Items); err != nil {
+		return nil, err
+	}
+	if missing := gang.MissingIndexes(clique, o.snapshot.Pods); len(missing) > 0 && o.snapshot.Parent == gang.ParentActive {
+		if err := r.lookForMissing(ctx, o, missing); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// lookForMissing reads the clique's pods past the cache: absence from a cache proves
+// nothing (D9).
+func (r *Reconciler) lookForMissing(ctx context.Context, o *observation, missing []int32) error {
+	pods, err := live.CliquePods(ctx, r.Live, o.snapshot.Clique)
+	if err != nil {
+		return err
+	}
+	if o.snapshot.Pods, err = readPods(pods); err != nil {
+		return err
+	}
+	stillMissing := gang.MissingIndexes(o.snapshot.Clique, o.snapshot.Pods)
+	for _, index := range missing {
+		if slices.Contains(stillMissing, index) {
+			o.snapshot.Lost = append(o.snapshot.Lost, index)
+		}
+	}
+	return nil
+}
+
+func readPods(pods []corev1.Pod) ([]gang.Pod, error) {
+	out := make([]gang.Pod, 0, len(pods))
+	for i := range pods {
+		pod, err := gang.NewPod(&pods[i])
+		if err != nil {
+			return nil, reconcile.TerminalError(err)
+		}
+		out = append(out, pod)
+	}
+	return out, nil
+}
+
+// setOf is the set that owns a clique, nil when there is none.
+func (r *Reconciler) setOf(ctx context.Context, clique *grovev1alpha1.PodClique) (*grovev1alpha1.PodCliqueSet, error) {
+	for _, ref := range clique.OwnerReferences {
+		if ref.Kind != "PodCliqueSet" || ref.APIVersion != grovev1alpha1.SchemeGroupVersion.String() {
+			continue
+		}
+		pcs := &grovev1alpha1.PodCliqueSet{}
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: clique.Namespace, Name: ref.Name}, pcs)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("read the set: %w", err)
+		case pcs.UID == ref.UID:
+			return pcs, nil
+		}
+	}
+	return nil, nil
+}
+
+// templateName is the clique's name in the template. It is found by the names that the
+// template leads to, never by a suffix.
+func templateName(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique) string {
+	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
+	copies, _ := labels.ParseIndex(clique.Labels[labels.ScalingGroupReplicaIndex])
+	expected := gang.ExpectedCliques(pcs, replica, func(int32, *grovev1alpha1.PodCliqueScalingGroupConfig) int32 { return copies + 1 })
+	for _, e := range expected {
+		if e.Name == clique.Name {
+			return e.Template.Name
+		}
+	}
+	return ""
+}
+
+// membership reads the gangs that the clique's pods are scheduled with.
+func (r *Reconciler) membership(ctx context.Context, clique *grovev1alpha1.PodClique) (*schedulerv1alpha1.PodGang, gang.Membership, error) {
+	podGang, err := r.gangWithName(ctx, clique, clique.Labels[labels.PodGang])
+	if err != nil || podGang == nil {
+		return nil, gang.Membership{}, err
+	}
+	m := gang.Membership{
+		Known:         isForAttempt(podGang, clique),
+		Scheduled:     gang.WasScheduled(podGang),
+		BaseScheduled: true,
+	}
+	if base := clique.Labels[labels.BasePodGang]; base != "" {
+		baseGang, err := r.gangWithName(ctx, clique, base)
+		if err != nil {
+			return nil, gang.Membership{}, err
+		}
+		m.BaseScheduled = baseGang != nil && gang.WasScheduled(baseGang)
+	}
+	return podGang, m, nil
+}
+
+func (r *Reconciler) gangWithName(ctx context.Context, clique *grovev1alpha1.PodClique, name string) (*schedulerv1alpha1.PodGang, error) {
+	if name == "" {
+		return nil, nil
+	}
+	podGang := &schedulerv1alpha1.PodGang{}
+	if err := r.Client.Get(ctx, types.NamespacedName{Namespace: clique.Namespace, Name: name}, podGang); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if podGang.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	return podGang, nil
+}
+
+// isForAttempt says that a gang names the clique's pods as they are now: the gang
+// follows the clique's attempt, and the scheduler's group follows the gang's.
+func isForAttempt(podGang *schedulerv1alpha1.PodGang, clique *grovev1alpha1.PodClique) bool {
+	want := podspec.Render(clique, 0, podspec.Context{}).Name
+	for _, group := range podGang.Spec.PodGroups {
+		if group.Name != clique.Name {
+			continue
+		}
+		return len(group.PodReferences) == 0 || group.PodReferences[0].Name == want
+	}
+	return false
+}
+
+// record writes the status when there is something to tell: decisions and transitions
+// at once, mere counts at most once a second. It returns how long the counts wait.
+func (r *Reconciler) record(ctx context.Context, clique *grovev1alpha1.PodClique, decision gang.CliqueDecision, now time.Time) (time.Duration, error) {
+	if !decision.Changed {
+		return 0, nil
+	}
+	if wait := r.Pace.Wait(clique.UID, now); wait > 0 && !decision.Urgent && !decision.Record {
+		return wait, nil
+	}
+	updated := clique.DeepCopy()
+	updated.Status = decision.Status
+	if err := r.Client.Status().Update(ctx, updated); err != nil {
+		return 0, fmt.Errorf("write the status: %w", err)
+	}
+	r.Pace.Wrote(clique.UID, now)
+	// The status that was written is what later writes of this pass build on.
+	clique.ResourceVersion = updated.ResourceVersion
+	clique.Status = updated.Status
+	return 0, nil
+}
+
+// apply makes and deletes pods, after one look at the set as it is.
+func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.CliqueDecision) error {
+	if len(decision.Create)+len(decision.Delete) == 0 {
+		return nil
+	}
+	clique := o.snapshot.Clique
+	if o.set != nil {
+		current, err := live.Set(ctx, r.Live, client.ObjectKeyFromObject(o.set), o.set.UID)
+		if err != nil {
+			return err
+		}
+		if current == nil || gang.ParentOf(current) != o.snapshot.Parent {
+			log.FromContext(ctx).V(1).Info("The cached set is out of date", "set", o.set.Name)
+			return nil
+		}
+	}
+	err := r.deletePods(ctx, clique, decision.Delete)
+	return errors.Join(err, r.createPods(ctx, o, decision.Create))
+}
+
+func isOrphaning(clique *grovev1alpha1.PodClique) bool {
+	return clique.DeletionTimestamp != nil && slices.Contains(clique.Finalizers, metav1.FinalizerOrphanDependents)
+}
+
+// finalize lets a deleted clique go once a live list shows no pod of it.
+func (r *Reconciler) finalize(ctx context.Context, clique *grovev1alpha1.PodClique) error {
+	pods, err := live.CliquePods(ctx, r.Live, clique)
+	if err != nil {
+		return err
+	}
+	if len(pods) > 0 {
+		return fmt.Errorf("%d pods of the deleted clique %s are not in the cache yet", len(pods), clique.Name)
+	}
+	r.Pace.Forget(clique.UID)
+	return r.release(ctx, clique)
+}
+
+// release takes our finalizer off.
+func (r *Reconciler) release(ctx context.Context, clique *grovev1alpha1.PodClique) error {
+	if !controllerutil.ContainsFinalizer(clique, labels.PodCliqueFinalizer) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(clique.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	controllerutil.RemoveFinalizer(clique, labels.PodCliqueFinalizer)
+	if err := r.Client.Patch(ctx, clique, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the finalizer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+// Package podcliqueset writes the status of PodCliqueSets and lets deleted ones go. It
+// is the only writer of that status (D5); what it says is decided in pkg/gang, and what
+// a set consists of is made by the replica controller.
+package podcliqueset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/controllers/internal/live"
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
+	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/metrics"
+)
+
+// Reconciler writes the status of sets.
+type Reconciler struct {
+	Client   client.Client
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Clock    clock.Clock
+	Pace     *pace.Pace
+}
+
+// Reconcile writes the status of one set, or lets a deleted one go.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	pcs := &grovev1alpha1.PodCliqueSet{}
+	if err := r.Client.Get(ctx, req.NamespacedName, pcs); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	o, err := r.observe(ctx, pcs)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if pcs.DeletionTimestamp != nil {
+		return reconcile.Result{}, r.finalize(ctx, pcs, o)
+	}
+	now := r.Clock.Now()
+	decision := gang.DecideSet(o.snapshot, now)
+	if !decision.Changed {
+		return reconcile.Result{}, nil
+	}
+	if wait := r.Pace.Wait(pcs.UID, now); wait > 0 && !decision.Urgent {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	updated := pcs.DeepCopy()
+	updated.Status = decision.Status
+	if err := r.Client.Status().Update(ctx, updated); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("write the status: %w", err)
+	}
+	r.Pace.Wrote(pcs.UID, now)
+	// Events follow the write that they report, so that none tells of what did not happen.
+	for _, e := range decision.Events {
+		metrics.Decision(e.Reason)
+		r.Recorder.Eventf(pcs, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
+	}
+	return reconcile.Result{}, nil
+}
+
+// observation is what was read in one pass.
+type observation struct {
+	snapshot gang.SetSnapshot
+	cliques  []grovev1alpha1.PodClique
+	children int
+}
+
+func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet) (*observation, error) {
+	var (
+		cliques  grovev1alpha1.PodCliqueList
+		groups   grovev1alpha1.PodCliqueScalingGroupList
+		gangs    schedulerv1alpha1.PodGangList
+		services corev1.ServiceList
+	)
+	for _, list := range []client.ObjectList{&cliques, &groups, &gangs, &services} {
+		if err := r.Client.List(ctx, list, index.OwnedBy(pcs.Namespace, pcs.UID)...); err != nil {
+			return nil, fmt.Errorf("list %T: %w", list, err)
+		}
+	}
+	o := &observation{
+		cliques:  cliques.Items,
+		children: len(cliques.Items) + len(groups.Items) + len(gangs.Items) + len(services.Items),
+		snapshot: gang.SetSnapshot{
+			Set:     pcs,
+			Cliques: make(map[string]*grovev1alpha1.PodClique, len(cliques.Items)),
+			Groups:  make(map[string]*grovev1alpha1.PodCliqueScalingGroup, len(groups.Items)),
+			Gangs:   make(map[string]*schedulerv1alpha1.PodGang, len(gangs.Items)),
+		},
+	}
+	for i := range cliques.Items {
+		o.snapshot.Cliques[cliques.Items[i].Name] = &cliques.Items[i]
+	}
+	for i := range groups.Items {
+		o.snapshot.Groups[groups.Items[i].Name] = &groups.Items[i]
+	}
+	for i := range gangs.Items {
+		o.snapshot.Gangs[gangs.Items[i].Name] = &gangs.Items[i]
+	}
+	if isFailing(pcs) {
+		active, err := r.hasActivePods(ctx, pcs, cliques.Items)
+		if err != nil {
+			return nil, err
+		}
+		o.snapshot.NoActivePods = !active
+	}
+	return o, nil
+}
+
+// isFailing says that the decision to fail is recorded and not yet carried out.
+func isFailing(pcs *grovev1alpha1.PodCliqueSet) bool {
+	return gang.ParentOf(pcs) == gang.ParentFailing && !meta.IsStatusConditionTrue(pcs.Status.Conditions, grovev1alpha1.ConditionTypeFailed)
+}
+
+// hasActivePods looks into the cache first: a live list is worth its price only when the
+// cache says that all is over (D11).
+func (r *Reconciler) hasActivePods(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, cliques []grovev1alpha1.PodClique) (bool, error) {
+	for i := range cliques {
+		var pods corev1.PodList
+		if err := r.Client.List(ctx, &pods, index.ControlledBy(pcs.Namespace, cliques[i].UID)...); err != nil {
+			return false, fmt.Errorf("list pods: %w", err)
+		}
+		if slices.ContainsFunc(pods.Items, isActive) {
+			return true, nil
+		}
+	}
+	pods, err := live.SetPods(ctx, r.Live, pcs, cliques)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(pods, isActive), nil
+}
+
+// isActive says that a container of the pod may still run: a terminating pod is active
+// until it is gone or has ended.
+func isActive(pod corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// finalize lets a deleted set go once nothing is below it, neither in the cache nor in
+// a live list. With orphan among the finalizers what is below stays.
+func (r *Reconciler) finalize(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, o *observation) error {
+	if !controllerutil.ContainsFinalizer(pcs, labels.PodCliqueSetFinalizer) {
+		return nil
+	}
+	if !slices.Contains(pcs.Finalizers, metav1.FinalizerOrphanDependents) {
+		if o.children > 0 {
+			return nil
+		}
+		var cliques grovev1alpha1.PodCliqueList
+		if err := r.Live.List(ctx, &cliques, client.InNamespace(pcs.Namespace), client.MatchingLabels{labels.PartOf: pcs.Name, labels.ManagedBy: labels.ManagedByValue}); err != nil {
+			return fmt.Errorf("list cliques live: %w", err)
+		}
+		for i := range cliques.Items {
+			if isOwnedBy(&cliques.Items[i], pcs) {
+				return fmt.Errorf("clique %s of the deleted set is not in the cache yet", cliques.Items[i].Name)
+			}
+		}
+	}
+	patch := client.MergeFromWithOptions(pcs.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	controllerutil.RemoveFinalizer(pcs, labels.PodCliqueSetFinalizer)
+	if err := r.Client.Patch(ctx, pcs, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the finalizer: %w", err)
+	}
+	r.Pace.Forget(pcs.UID)
+	return nil
+}
+
+func isOwnedBy(obj, owner metav1.Object) bool {
+	return slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == owner.GetUID() })
+}

@@ -1,0 +1,194 @@
+// Package replica makes and removes what one replica of a PodCliqueSet consists of:
+// its headless Service, PodCliqueScalingGroups, PodCliques (members of scaling groups
+// too) and PodGangs. It makes no pods and writes no status.
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/controllers/internal/live"
+	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+// Key is one replica of one set: replicas of a set do not wait for each other.
+type Key struct {
+	types.NamespacedName
+	UID     types.UID
+	Replica int32
+}
+
+// Reconciler brings replicas in line with their sets.
+type Reconciler struct {
+	Client client.Client
+	// Cache is the client's cache without its waiting for own writes: for event handlers,
+	// which must not block.
+	Cache    client.Reader
+	Live     client.Reader
+	Recorder events.EventRecorder
+}
+
+// Reconcile brings one replica in line with its set.
+func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, error) {
+	pcs := &grovev1alpha1.PodCliqueSet{}
+	if err := r.Client.Get(ctx, key.NamespacedName, pcs); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if pcs.UID != key.UID || isOrphaning(pcs) {
+		return reconcile.Result{}, nil
+	}
+	have, err := r.observe(ctx, key)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p := planReplica(pcs, key.Replica, have)
+	if p.empty() {
+		return reconcile.Result{}, nil
+	}
+	current, err := live.Set(ctx, r.Live, key.NamespacedName, key.UID)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !agree(pcs, current, key.Replica) {
+		// The cache is behind; the event that brings it up to date comes here again.
+		log.FromContext(ctx).V(1).Info("The cached set is out of date", "set", key.Name)
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, r.apply(ctx, pcs, p)
+}
+
+// isOrphaning says that the user asked to keep what is below the set.
+func isOrphaning(pcs *grovev1alpha1.PodCliqueSet) bool {
+	if pcs.DeletionTimestamp == nil {
+		return false
+	}
+	for _, finalizer := range pcs.Finalizers {
+		if finalizer == metav1.FinalizerOrphanDependents {
+			return true
+		}
+	}
+	return false
+}
+
+// agree says that the cached set and the live one lead to the same plan for a replica.
+func agree(cached, current *grovev1alpha1.PodCliqueSet, replica int32) bool {
+	return current != nil && cached.Generation == current.Generation &&
+		gang.ParentOf(cached) == gang.ParentOf(current) &&
+		gang.ReplicaAttempt(cached, replica) == gang.ReplicaAttempt(current, replica)
+}
+
+func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {
+	have := observed{
+		services: map[string]*corev1.Service{},
+		groups:   map[string]*grovev1alpha1.PodCliqueScalingGroup{},
+		cliques:  map[string]*grovev1alpha1.PodClique{},
+		gangs:    map[string]*schedulerv1alpha1.PodGang{},
+	}
+	var (
+		services corev1.ServiceList
+		groups   grovev1alpha1.PodCliqueScalingGroupList
+		cliques  grovev1alpha1.PodCliqueList
+		gangs    schedulerv1alpha1.PodGangList
+	)
+	for _, list := range []client.ObjectList{&services, &groups, &cliques, &gangs} {
+		if err := r.Client.List(ctx, list, index.OwnedByReplica(key.Namespace, key.UID, key.Replica)...); err != nil {
+			return observed{}, fmt.Errorf("list %T: %w", list, err)
+		}
+	}
+	for i := range services.Items {
+		have.services[services.Items[i].Name] = &services.Items[i]
+	}
+	for i := range groups.Items {
+		have.groups[groups.Items[i].Name] = &groups.Items[i]
+	}
+	for i := range cliques.Items {
+		have.cliques[cliques.Items[i].Name] = &cliques.Items[i]
+	}
+	for i := range gangs.Items {
+		have.gangs[gangs.Items[i].Name] = &gangs.Items[i]
+	}
+	return have, nil
+}
+
+func (r *Reconciler) apply(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, p plan) error {
+	var errs []error
+	for _, obj := range p.remove {
+		if err := r.Client.Delete(ctx, obj, uidOf(obj)); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("delete %T %s: %w", obj, obj.GetName(), err))
+		}
+	}
+	for _, obj := range p.update {
+		if err := r.Client.Update(ctx, obj); err != nil {
+			errs = append(errs, fmt.Errorf("update %T %s: %w", obj, obj.GetName(), err))
+		}
+	}
+	for _, obj := range p.create {
+		errs = append(errs, r.create(ctx, pcs, obj))
+	}
+	return errors.Join(errs...)
+}
+
+// create makes a child. One that exists is a success if it is ours; a foreign one is
+// left alone, and the set's events say so.
+func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, obj client.Object) error {
+	err := r.Client.Create(ctx, obj)
+	if err == nil {
+		return nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		r.Recorder.Eventf(pcs, nil, corev1.EventTypeWarning, "CreateFailed", "Create", "%s %s: %v", kindOf(obj), obj.GetName(), err)
+		return fmt.Errorf("create %T %s: %w", obj, obj.GetName(), err)
+	}
+	key := client.ObjectKeyFromObject(obj)
+	if err := r.Live.Get(ctx, key, obj); err != nil {
+		return fmt.Errorf("read %T %s that exists already: %w", obj, key.Name, err)
+	}
+	if isOwnedBy(obj, pcs.UID) {
+		return nil
+	}
+	r.Recorder.Eventf(pcs, nil, corev1.EventTypeWarning, "NameConflict", "Create", "%s %s exists and belongs to something else", kindOf(obj), key.Name)
+	return fmt.Errorf("%T %s exists and belongs to something else", obj, key.Name)
+}
+
+func isOwnedBy(obj client.Object, uid types.UID) bool {
+	for _, ref := range obj.GetOwnerReferences() {
+		if ref.UID == uid {
+			return true
+		}
+	}
+	return false
+}
+
+// kindOf names the kind of a child for people.
+func kindOf(obj client.Object) string {
+	switch obj.(type) {
+	case *corev1.Service:
+		return "Service"
+	case *grovev1alpha1.PodCliqueScalingGroup:
+		return "PodCliqueScalingGroup"
+	case *grovev1alpha1.PodClique:
+		return "PodClique"
+	case *schedulerv1alpha1.PodGang:
+		return "PodGang"
+	}
+	return fmt.Sprintf("%T", obj)
+}
+
+// replicaOf is the index of the replica that a child belongs to.
+func replicaOf(obj client.Object) (int32, bool) {
+	return labels.ParseIndex(obj.GetLabels()[labels.ReplicaIndex])
+}

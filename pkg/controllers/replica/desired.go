@@ -1,0 +1,145 @@
+package replica
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
+)
+
+func ownedBySet(pcs *grovev1alpha1.PodCliqueSet) metav1.OwnerReference {
+	return *metav1.NewControllerRef(pcs, grovev1alpha1.SchemeGroupVersion.WithKind("PodCliqueSet"))
+}
+
+// desiredService is the headless Service by which the pods of a replica find each other.
+func desiredService(pcs *grovev1alpha1.PodCliqueSet, replica int32) *corev1.Service {
+	name := naming.Replica(pcs.Name, replica)
+	publishNotReady := true
+	if config := pcs.Spec.Template.HeadlessServiceConfig; config != nil {
+		publishNotReady = config.PublishNotReadyAddresses
+	}
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            name,
+			Namespace:       pcs.Namespace,
+			Labels:          labels.ForReplica(name, pcs.Name, labels.ComponentHeadlessService, replica),
+			OwnerReferences: []metav1.OwnerReference{ownedBySet(pcs)},
+		},
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone,
+			Selector: map[string]string{
+				labels.PartOf:       pcs.Name,
+				labels.ManagedBy:    labels.ManagedByValue,
+				labels.ReplicaIndex: labels.Index(replica),
+			},
+			PublishNotReadyAddresses: publishNotReady,
+		},
+	}
+}
+
+// desiredScalingGroup is a scaling group of a replica, with the size of the template.
+func desiredScalingGroup(pcs *grovev1alpha1.PodCliqueSet, replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig) *grovev1alpha1.PodCliqueScalingGroup {
+	name := naming.ScalingGroup(pcs.Name, replica, config.Name)
+	return &grovev1alpha1.PodCliqueScalingGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            name,
+			Namespace:       pcs.Namespace,
+			Labels:          labels.ForReplica(name, pcs.Name, labels.ComponentScalingGroup, replica),
+			Annotations:     maps.Clone(config.Annotations),
+			OwnerReferences: []metav1.OwnerReference{ownedBySet(pcs)},
+		},
+		Spec: grovev1alpha1.PodCliqueScalingGroupSpec{
+			Replicas:     ptr.Deref(config.Replicas, 1),
+			MinAvailable: ptr.To(ptr.Deref(config.MinAvailable, 1)),
+			CliqueNames:  config.CliqueNames,
+			WorkloadType: pcs.Spec.WorkloadType,
+		},
+	}
+}
+
+// desiredClique is the PodClique of an expected clique. group is the object of its
+// scaling group, nil for a standalone clique. A member is controlled by its group and
+// owned by the set as well, so that the set's other controllers find it by the set's UID.
+func desiredClique(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique, group *grovev1alpha1.PodCliqueScalingGroup) *grovev1alpha1.PodClique {
+	own := labels.ForReplica(expected.Name, pcs.Name, labels.ComponentPodClique, expected.Replica)
+	owners := []metav1.OwnerReference{ownedBySet(pcs)}
+	if group != nil {
+		own[labels.Component] = labels.ComponentScalingGroupPodClique
+		own[labels.ScalingGroup] = expected.GroupName
+		own[labels.ScalingGroupReplicaIndex] = labels.Index(expected.Copy)
+		set := ownedBySet(pcs)
+		set.Controller = nil
+		owners = []metav1.OwnerReference{*metav1.NewControllerRef(group, grovev1alpha1.SchemeGroupVersion.WithKind("PodCliqueScalingGroup")), set}
+	}
+	own[labels.PodGang] = expected.Gang
+	if expected.Gang != expected.BaseGang {
+		own[labels.BasePodGang] = expected.BaseGang
+	}
+	own[labels.PodTemplateHash] = gang.TemplateHash(pcs, expected.Template.Name)
+	cliqueLabels := map[string]string{}
+	maps.Copy(cliqueLabels, expected.Template.Labels)
+	maps.Copy(cliqueLabels, own)
+	annotations := map[string]string{}
+	maps.Copy(annotations, expected.Template.Annotations)
+	annotations[labels.GenerationHash] = ptr.Deref(pcs.Status.CurrentGenerationHash, "")
+
+	spec := *expected.Template.Spec.DeepCopy()
+	spec.WorkloadType = pcs.Spec.WorkloadType
+	spec.Attempt = desiredAttempt(pcs, expected, group)
+	return &grovev1alpha1.PodClique{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            expected.Name,
+			Namespace:       pcs.Namespace,
+			Labels:          cliqueLabels,
+			Annotations:     annotations,
+			OwnerReferences: owners,
+		},
+		Spec: spec,
+	}
+}
+
+// desiredAttempt is the sum of the attempts of the replica and of the copy (D3).
+func desiredAttempt(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique, group *grovev1alpha1.PodCliqueScalingGroup) int32 {
+	return gang.ReplicaAttempt(pcs, expected.Replica) + gang.CopyAttempt(group, expected.Copy)
+}
+
+// desiredGang is the PodGang with a name, of the cliques that belong to it, in the
+// order in which they are expected. It references the pods below each clique's minimum:
+// their names follow from the cliques' UIDs.
+func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, name string, attempt int32, members []*grovev1alpha1.PodClique) *schedulerv1alpha1.PodGang {
+	gangLabels := labels.ForReplica(name, pcs.Name, labels.ComponentPodGang, replica)
+	gangLabels[labels.RestartAttempt] = labels.Index(attempt)
+	if base := naming.Replica(pcs.Name, replica); name != base {
+		gangLabels[labels.BasePodGang] = base
+	}
+	out := &schedulerv1alpha1.PodGang{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            name,
+			Namespace:       pcs.Namespace,
+			Labels:          gangLabels,
+			OwnerReferences: []metav1.OwnerReference{ownedBySet(pcs)},
+		},
+		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: pcs.Spec.Template.PriorityClassName},
+	}
+	for _, clique := range members {
+		group := schedulerv1alpha1.PodGangPodGroup{
+			Name:        clique.Name,
+			MinReplicas: min(ptr.Deref(clique.Spec.MinAvailable, clique.Spec.Replicas), clique.Spec.Replicas),
+		}
+		for index := range group.MinReplicas {
+			group.PodReferences = append(group.PodReferences, schedulerv1alpha1.NamespacedName{
+				Namespace: clique.Namespace,
+				Name:      naming.Pod(clique.Name, clique.UID, index, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash]),
+			})
+		}
+		out.Spec.PodGroups = append(out.Spec.PodGroups, group)
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package replica
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+// Setup adds the controller to a manager.
+func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[Key]) error {
+	cache := mgr.GetCache()
+	return builder.TypedControllerManagedBy[Key](mgr).
+		Named("replica").
+		WithOptions(options).
+		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodCliqueSet{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.keysOfSet), setChanged())).
+		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodClique{},
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.PodClique]), childChanged[*grovev1alpha1.PodClique]())).
+		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodCliqueScalingGroup{},
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.PodCliqueScalingGroup]), childChanged[*grovev1alpha1.PodCliqueScalingGroup]())).
+		WatchesRawSource(source.TypedKind(cache, &schedulerv1alpha1.PodGang{},
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*schedulerv1alpha1.PodGang]), childChanged[*schedulerv1alpha1.PodGang]())).
+		WatchesRawSource(source.TypedKind(cache, &corev1.Service{},
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*corev1.Service]), childChanged[*corev1.Service]())).
+		Complete(r)
+}
+
+// setChanged lets through what a replica's children depend on; most updates of a set
+// are of its counters.
+func setChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueSet] {
+	return predicate.TypedFuncs[*grovev1alpha1.PodCliqueSet]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueSet]) bool {
+			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
+				gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew) ||
+				attemptsOf(e.ObjectOld) != attemptsOf(e.ObjectNew)
+		},
+	}
+}
+
+// attemptsOf sums up the attempts of a set: they only rise, so another sum means
+// another attempt.
+func attemptsOf(pcs *grovev1alpha1.PodCliqueSet) int64 {
+	var sum int64
+	for _, replica := range pcs.Status.ReplicaStatuses {
+		sum += int64(replica.Attempt)
+	}
+	return sum
+}
+
+// childChanged lets through what the plan compares: spec, labels, and deletion.
+func childChanged[T client.Object]() predicate.TypedPredicate[T] {
+	return predicate.TypedFuncs[T]{
+		UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
+			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				(e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
+				e.ObjectOld.GetLabels()[labels.RestartAttempt] != e.ObjectNew.GetLabels()[labels.RestartAttempt]
+		},
+	}
+}
+
+// keysOfSet are the replicas that a set has, and those that it had.
+func (r *Reconciler) keysOfSet(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet) []Key {
+	key := func(replica int32) Key {
+		return Key{NamespacedName: client.ObjectKeyFromObject(pcs), UID: pcs.UID, Replica: replica}
+	}
+	keys := make([]Key, 0, pcs.Spec.Replicas)
+	for replica := range pcs.Spec.Replicas {
+		keys = append(keys, key(replica))
+	}
+	// The Service is the first child of a replica and the last to go.
+	var services corev1.ServiceList
+	if err := r.Cache.List(ctx, &services, index.OwnedBy(pcs.Namespace, pcs.UID)...); err != nil {
+		return keys
+	}
+	for i := range services.Items {
+		if replica, ok := replicaOf(&services.Items[i]); ok && replica >= pcs.Spec.Replicas {
+			keys = append(keys, key(replica))
+		}
+	}
+	return keys
+}
+
+func keyOfChild[T client.Object](_ context.Context, obj T) []Key {
+	replica, ok := replicaOf(obj)
+	if !ok {
+		return nil
+	}
+	for _, ref := range obj.GetOwnerReferences() {
+		if isSet(ref) {
+			return []Key{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: ref.Name}, UID: ref.UID, Replica: replica}}
+		}
+	}
+	return nil
+}
+
+func isSet(ref metav1.OwnerReference) bool {
+	return ref.Kind == "PodCliqueSet" && ref.APIVersion == grovev1alpha1.SchemeGroupVersion.String()
+}

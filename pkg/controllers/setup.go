@@ -1,0 +1,71 @@
+// Package controllers puts the controllers together: their indexes, their clients and
+// what they share.
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
+	"github.com/copse-dev/copse/pkg/controllers/podclique"
+	"github.com/copse-dev/copse/pkg/controllers/podcliquescalinggroup"
+	"github.com/copse-dev/copse/pkg/controllers/podcliqueset"
+	"github.com/copse-dev/copse/pkg/controllers/podgang"
+	"github.com/copse-dev/copse/pkg/controllers/replica"
+	"github.com/copse-dev/copse/pkg/scheduling"
+	"github.com/copse-dev/copse/pkg/scheduling/native"
+)
+
+// Options are what the controllers need to know.
+type Options struct {
+	// NativeGangs says that the cluster schedules gangs itself.
+	NativeGangs bool
+	// ClusterDomain is the domain of the cluster's DNS.
+	ClusterDomain string
+	// Workers is how many keys each controller works on at once.
+	Workers int
+	Clock   clock.Clock
+}
+
+// Setup adds all controllers to a manager. The error names the one that failed.
+func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
+	if err := index.Register(ctx, mgr.GetFieldIndexer(), options.NativeGangs); err != nil {
+		return err
+	}
+	var backend scheduling.Backend
+	if options.NativeGangs {
+		backend = native.New(mgr.GetClient())
+	}
+	recorder := mgr.GetEventRecorder("copse-controller-manager")
+	workers := controller.Options{MaxConcurrentReconciles: options.Workers}
+
+	sets := &podcliqueset.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Pace: pace.New()}
+	if err := sets.Setup(mgr, workers); err != nil {
+		return fmt.Errorf("controller podcliqueset: %w", err)
+	}
+	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder}
+	if err := replicas.Setup(mgr, controller.TypedOptions[replica.Key]{MaxConcurrentReconciles: options.Workers}); err != nil {
+		return fmt.Errorf("controller replica: %w", err)
+	}
+	cliques := &podclique.Reconciler{
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Pace: pace.New(),
+		Backend: backend, ClusterDomain: options.ClusterDomain,
+	}
+	if err := cliques.Setup(mgr, workers); err != nil {
+		return fmt.Errorf("controller podclique: %w", err)
+	}
+	groups := &podcliquescalinggroup.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: options.Clock}
+	if err := groups.Setup(mgr, workers); err != nil {
+		return fmt.Errorf("controller podcliquescalinggroup: %w", err)
+	}
+	gangs := &podgang.Reconciler{Client: mgr.GetClient(), Clock: options.Clock, Backend: backend}
+	if err := gangs.Setup(mgr, workers); err != nil {
+		return fmt.Errorf("controller podgang: %w", err)
+	}
+	return nil
+}

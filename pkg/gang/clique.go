@@ -1,0 +1,249 @@
+package gang
+
+import (
+	"slices"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
+	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+)
+
+// Parent is what the PodCliqueSet of a clique lets it do.
+type Parent string
+
+const (
+	// ParentActive lets the clique run its pods.
+	ParentActive Parent = "Active"
+	// ParentFailing has recorded that it fails: active pods go, nothing is made.
+	ParentFailing Parent = "Failing"
+	// ParentFinished has succeeded: nothing is made.
+	ParentFinished Parent = "Finished"
+	// ParentDeleting goes away: all pods go, nothing is made.
+	ParentDeleting Parent = "Deleting"
+)
+
+// ParentOf reads what a set lets its cliques do.
+func ParentOf(pcs *v1alpha1.PodCliqueSet) Parent {
+	switch {
+	case pcs.DeletionTimestamp != nil:
+		return ParentDeleting
+	case meta.IsStatusConditionTrue(pcs.Status.Conditions, v1alpha1.ConditionTypeFailureTarget):
+		return ParentFailing
+	case pcs.Status.Phase == v1alpha1.PodCliqueSetSucceeded:
+		return ParentFinished
+	}
+	return ParentActive
+}
+
+// Membership says how a clique's pods are scheduled together.
+type Membership struct {
+	// Known is false while the clique's PodGang has not been seen: its members are not
+	// made before, because a pod joins a gang only at its creation.
+	Known bool
+	// Scheduled says that the clique's own gang was scheduled once in this attempt.
+	Scheduled bool
+	// BaseScheduled says so of the base gang; true for members of the base gang itself.
+	BaseScheduled bool
+}
+
+// CliqueSnapshot is all that the decision about one clique depends on.
+type CliqueSnapshot struct {
+	Clique     *v1alpha1.PodClique
+	Parent     Parent
+	Membership Membership
+	// TemplateHash is that of the set's template: pods made from another one wait for
+	// an update.
+	TemplateHash string
+	// Pods are the pods that the clique controls.
+	Pods []Pod
+	// Lost are indexes of which a live read found no pod.
+	Lost []int32
+}
+
+// CliqueDecision is what is to be done about one clique.
+type CliqueDecision struct {
+	// Status is the next status.
+	Status v1alpha1.PodCliqueStatus
+	// Changed says that Status differs from the status that was read.
+	Changed bool
+	// Urgent says that Status holds more than other counts, so it is written at once.
+	Urgent bool
+	// Record says that Status holds a decision: it is written, and nothing is done
+	// before a later pass has read it back (D4). Create and Delete are empty.
+	Record bool
+	// Create are the indexes of pods to make.
+	Create []int32
+	// Delete are pods to delete, by UID.
+	Delete []Pod
+	// Next is when to look again though nothing has happened; zero for never.
+	Next time.Time
+}
+
+// DecideClique decides about one clique.
+func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
+	if isStale(s) {
+		return CliqueDecision{Status: s.Clique.Status}
+	}
+	status := s.Clique.Status.DeepCopy()
+	before := &s.Clique.Status
+	record := startAttempt(s.Clique, status, now)
+	pods := splitPods(s)
+
+	completed := observeCompletion(s, pods.current, status)
+	record = observeFailures(s, pods.current, completed, status, now) || record
+	record = observeCreation(s, pods.current, completed, status) || record
+	count(s, pods.current, status)
+	observeAvailability(s, pods.current, completed, status, now)
+	record = observeSuccess(s, completed, status, now) || record
+	clearCreationProblems(s, pods.current, completed, status)
+	status.ObservedGeneration = ptr.To(s.Clique.Generation)
+
+	decision := CliqueDecision{
+		Status:  *status,
+		Changed: !apiequality.Semantic.DeepEqual(*before, *status),
+		Urgent:  !apiequality.Semantic.DeepEqual(withoutCounts(before), withoutCounts(status)),
+		Record:  record,
+	}
+	if record {
+		return decision
+	}
+	decision.Delete = podsToDelete(s, pods)
+	decision.Create, decision.Next = podsToCreate(s, pods, completed, now)
+	return decision
+}
+
+// isStale says that the snapshot holds a pod of a later attempt than the clique's: the
+// clique that was read is old, and its successor will come as an event.
+func isStale(s CliqueSnapshot) bool {
+	return slices.ContainsFunc(s.Pods, func(pod Pod) bool { return pod.Attempt > s.Clique.Spec.Attempt })
+}
+
+// startAttempt begins the record of a new attempt: what belongs to the attempt starts
+// anew with it, and nothing else resets it (D3).
+func startAttempt(clique *v1alpha1.PodClique, status *v1alpha1.PodCliqueStatus, now time.Time) bool {
+	if clique.Spec.Attempt <= status.ObservedAttempt {
+		return false
+	}
+	status.ObservedAttempt = clique.Spec.Attempt
+	status.WasAvailable = false
+	status.CompletedIndexes = ""
+	status.FailedIndexes = nil
+	status.CreatedReplicas = 0
+	meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionTypeSucceeded)
+	setCondition(&status.Conditions, clique.Generation, now, v1alpha1.ConditionTypeMinAvailableBreached,
+		metav1.ConditionFalse, v1alpha1.ReasonNeverAvailable, "a new attempt has begun")
+	return true
+}
+
+// podsOf are the pods of a clique by what becomes of them.
+type podsOf struct {
+	// current belong to the attempt and size of the spec, one per index.
+	current map[int32]Pod
+	// old belong to an earlier attempt: they only ever go.
+	old []Pod
+	// surplus have an index that the size does not reach any more, or share one.
+	surplus []Pod
+}
+
+func splitPods(s CliqueSnapshot) podsOf {
+	pods := podsOf{current: make(map[int32]Pod, len(s.Pods))}
+	for _, pod := range s.Pods {
+		other, taken := pods.current[pod.Index]
+		switch {
+		case pod.Attempt < s.Clique.Spec.Attempt:
+			pods.old = append(pods.old, pod)
+		case pod.Index >= s.Clique.Spec.Replicas:
+			pods.surplus = append(pods.surplus, pod)
+		case taken && other.Terminating() && !pod.Terminating():
+			pods.surplus = append(pods.surplus, other)
+			pods.current[pod.Index] = pod
+		case taken:
+			pods.surplus = append(pods.surplus, pod)
+		default:
+			pods.current[pod.Index] = pod
+		}
+	}
+	return pods
+}
+
+// count sets the counters. Terminating pods never count (D2).
+func count(s CliqueSnapshot, current map[int32]Pod, status *v1alpha1.PodCliqueStatus) {
+	status.Replicas, status.ReadyReplicas, status.RunningReplicas = 0, 0, 0
+	status.ScheduledReplicas, status.ScheduleGatedReplicas, status.UpdatedReplicas = 0, 0, 0
+	for _, pod := range current {
+		if pod.Terminating() {
+			continue
+		}
+		status.Replicas++
+		if pod.Scheduled {
+			status.ScheduledReplicas++
+		}
+		if pod.Gated {
+			status.ScheduleGatedReplicas++
+		}
+		if pod.TemplateHash == s.TemplateHash {
+			status.UpdatedReplicas++
+		}
+		if pod.Ended() {
+			continue
+		}
+		if pod.Ready {
+			status.ReadyReplicas++
+		}
+		if pod.Started {
+			status.RunningReplicas++
+		}
+	}
+}
+
+// withoutCounts is what of a status is worth a write of its own.
+func withoutCounts(status *v1alpha1.PodCliqueStatus) *v1alpha1.PodCliqueStatus {
+	out := status.DeepCopy()
+	// Whether any pod runs decides the phase of the set; how many do does not.
+	out.RunningReplicas = min(out.RunningReplicas, 1)
+	out.Replicas, out.ReadyReplicas = 0, 0
+	out.ScheduledReplicas, out.ScheduleGatedReplicas, out.UpdatedReplicas = 0, 0, 0
+	out.CompletedIndexes = ""
+	for i := range out.Conditions {
+		out.Conditions[i].Message = ""
+		out.Conditions[i].ObservedGeneration = 0
+	}
+	return out
+}
+
+// setCondition sets a condition; its time of transition is now when the status changes.
+func setCondition(conditions *[]metav1.Condition, generation int64, now time.Time, conditionType string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type:               conditionType,
+		Status:             status,
+		Reason:             reason,
+		Message:            message,
+		ObservedGeneration: generation,
+		LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+// effectiveMinAvailable is the clique's minimum; a clique that is scaled to nothing is
+// idle and needs nothing.
+func effectiveMinAvailable(spec *v1alpha1.PodCliqueSpec) int32 {
+	return min(ptr.Deref(spec.MinAvailable, spec.Replicas), spec.Replicas)
+}
+
+func isTraining(clique *v1alpha1.PodClique) bool {
+	return clique.Spec.WorkloadType == v1alpha1.WorkloadTypeTraining
+}
+
+// completedOf reads the completed indexes of a status. The server refuses any other
+// form, so one that cannot be read holds nothing.
+func completedOf(status *v1alpha1.PodCliqueStatus) indexset.Set {
+	completed, err := indexset.Parse(status.CompletedIndexes)
+	if err != nil {
+		return indexset.Set{}
+	}
+	return completed
+}

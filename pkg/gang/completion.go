@@ -1,0 +1,198 @@
+package gang
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
+	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+)
+
+// failureMemory is how long an index has to go without a failure for its count to
+// start anew.
+const failureMemory = 10 * time.Minute
+
+// exitedWithZero says that a pod is evidence of a finished index: it succeeded, and
+// not only because it was asked to stop. A trainer that exits with 0 on SIGTERM in a
+// drain has not finished (D9).
+func exitedWithZero(pod Pod) bool {
+	if pod.Phase != corev1.PodSucceeded {
+		return false
+	}
+	return pod.DeletionRequested == nil || (!pod.FinishedAt.IsZero() && !pod.FinishedAt.After(*pod.DeletionRequested))
+}
+
+// observeCompletion adds finished indexes to the record. A finished index stays
+// finished though its pod goes away later.
+func observeCompletion(s CliqueSnapshot, current map[int32]Pod, status *v1alpha1.PodCliqueStatus) indexset.Set {
+	completed := completedOf(status)
+	if !isTraining(s.Clique) {
+		return completed
+	}
+	var finished []int32
+	for index, pod := range current {
+		if exitedWithZero(pod) {
+			finished = append(finished, index)
+		}
+	}
+	completed = indexset.Union(completed, indexset.Of(finished...))
+	status.CompletedIndexes = completed.String()
+	return completed
+}
+
+// observeFailures adds failed and lost pods to the record, each pod UID once, and says
+// whether there were any. In Inference a pod that ended has failed, whatever its exit
+// code, and one that was deleted is simply made again.
+func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *v1alpha1.PodCliqueStatus, now time.Time) bool {
+	recorded := false
+	for _, index := range sortedKeys(current) {
+		pod := current[index]
+		if !hasFailed(s, pod) || completed.Has(index) {
+			continue
+		}
+		failedAt := pod.FinishedAt
+		if failedAt.IsZero() {
+			failedAt = now
+		}
+		message := pod.Name + " " + pod.Failure
+		if pod.Failure == "" {
+			message = pod.Name + " ended"
+		}
+		recorded = recordFailure(status, index, pod.UID, failedAt, message) || recorded
+	}
+	if !isTraining(s.Clique) {
+		return recorded
+	}
+	for _, index := range s.Lost {
+		if _, exists := current[index]; exists || completed.Has(index) || isBroken(status, current, index) {
+			continue
+		}
+		recorded = recordFailure(status, index, "", now, fmt.Sprintf("the pod of index %d is gone", index)) || recorded
+	}
+	return recorded
+}
+
+func hasFailed(s CliqueSnapshot, pod Pod) bool {
+	if !pod.Ended() {
+		return false
+	}
+	if isTraining(s.Clique) {
+		return !exitedWithZero(pod)
+	}
+	// A pod that ends because it is being deleted has not failed.
+	return !pod.Terminating()
+}
+
+func recordFailure(status *v1alpha1.PodCliqueStatus, index int32, uid types.UID, at time.Time, message string) bool {
+	i, known := slices.BinarySearchFunc(status.FailedIndexes, index, func(f v1alpha1.FailedIndex, index int32) int { return int(f.Index) - int(index) })
+	if !known {
+		status.FailedIndexes = slices.Insert(status.FailedIndexes, i, v1alpha1.FailedIndex{Index: index})
+	}
+	failed := &status.FailedIndexes[i]
+	if known && uid != "" && failed.PodUID == uid {
+		return false
+	}
+	if known && at.Sub(failed.LastTime.Time) > failureMemory {
+		failed.Count = 0
+	}
+	failed.Count++
+	failed.LastTime = metav1.NewTime(at)
+	failed.PodUID = uid
+	failed.Message = message
+	return true
+}
+
+func failureOf(status *v1alpha1.PodCliqueStatus, index int32) *v1alpha1.FailedIndex {
+	for i := range status.FailedIndexes {
+		if status.FailedIndexes[i].Index == index {
+			return &status.FailedIndexes[i]
+		}
+	}
+	return nil
+}
+
+// isBroken says that an index has failed and that no pod of it is Ready or has
+// succeeded since (D8).
+func isBroken(status *v1alpha1.PodCliqueStatus, current map[int32]Pod, index int32) bool {
+	if failureOf(status, index) == nil {
+		return false
+	}
+	pod, exists := current[index]
+	return !exists || pod.Terminating() || (!pod.Ready && !exitedWithZero(pod))
+}
+
+// observeCreation records that all pods of the attempt exist, so that a missing one is
+// known to be lost and not simply not there yet (D9).
+func observeCreation(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *v1alpha1.PodCliqueStatus) bool {
+	replicas := s.Clique.Spec.Replicas
+	if createdThisAttempt(s.Clique, status) && status.CreatedReplicas >= replicas {
+		lowered := status.CreatedReplicas > replicas
+		status.CreatedReplicas = replicas
+		return lowered
+	}
+	for index := range replicas {
+		if _, exists := current[index]; !exists && !completed.Has(index) {
+			return false
+		}
+	}
+	status.CreatedAttempt = ptr.To(s.Clique.Spec.Attempt)
+	status.CreatedReplicas = replicas
+	return true
+}
+
+func createdThisAttempt(clique *v1alpha1.PodClique, status *v1alpha1.PodCliqueStatus) bool {
+	return status.CreatedAttempt != nil && *status.CreatedAttempt == clique.Spec.Attempt && status.ObservedAttempt == clique.Spec.Attempt
+}
+
+// MissingIndexes are the indexes whose pods were all seen once and of which none is
+// seen now: the controller has to read them live before it calls them lost.
+func MissingIndexes(clique *v1alpha1.PodClique, pods []Pod) []int32 {
+	if !isTraining(clique) || !createdThisAttempt(clique, &clique.Status) {
+		return nil
+	}
+	seen := make(map[int32]bool, len(pods))
+	for _, pod := range pods {
+		if pod.Attempt == clique.Spec.Attempt {
+			seen[pod.Index] = true
+		}
+	}
+	completed := completedOf(&clique.Status)
+	var missing []int32
+	for index := range min(clique.Status.CreatedReplicas, clique.Spec.Replicas) {
+		if !seen[index] && !completed.Has(index) && failureOf(&clique.Status, index) == nil {
+			missing = append(missing, index)
+		}
+	}
+	return missing
+}
+
+// observeSuccess records that every index has finished. It is recorded before any pod
+// is cleaned up (seed 000).
+func observeSuccess(s CliqueSnapshot, completed indexset.Set, status *v1alpha1.PodCliqueStatus, now time.Time) bool {
+	if !isTraining(s.Clique) || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionTypeSucceeded) {
+		return false
+	}
+	replicas := s.Clique.Spec.Replicas
+	if replicas == 0 || completed.CountBelow(replicas) < int(replicas) {
+		return false
+	}
+	setCondition(&status.Conditions, s.Clique.Generation, now, v1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue,
+		v1alpha1.ReasonAllPodsSucceeded, fmt.Sprintf("all %d pods exited with 0", replicas))
+	return true
+}
+
+func sortedKeys(pods map[int32]Pod) []int32 {
+	keys := make([]int32, 0, len(pods))
+	for index := range pods {
+		keys = append(keys, index)
+	}
+	slices.Sort(keys)
+	return keys
+}

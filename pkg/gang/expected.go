@@ -1,0 +1,112 @@
+package gang
+
+import (
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/naming"
+)
+
+// ExpectedClique is a PodClique that a set consists of, created or not.
+type ExpectedClique struct {
+	// Name of the PodClique.
+	Name string
+	// Template is the clique in the set's template.
+	Template *v1alpha1.PodCliqueTemplateSpec
+	// Replica is the index of the set's replica.
+	Replica int32
+	// Group is the clique's scaling group in the template, nil for a standalone clique.
+	Group *v1alpha1.PodCliqueScalingGroupConfig
+	// GroupName is the name of the PodCliqueScalingGroup.
+	GroupName string
+	// Copy is the index of the scaling group's copy.
+	Copy int32
+	// Gang is the name of the PodGang that the clique's members are scheduled with, and
+	// BaseGang that of the replica's base gang. They are the same in the base gang.
+	Gang, BaseGang string
+}
+
+// GroupSizes tells how many copies a scaling group of a replica has: what its
+// PodCliqueScalingGroup says, since it may have been scaled.
+type GroupSizes func(replica int32, group *v1alpha1.PodCliqueScalingGroupConfig) int32
+
+// TemplateSizes are the sizes that the template gives to new scaling groups.
+func TemplateSizes(_ int32, group *v1alpha1.PodCliqueScalingGroupConfig) int32 {
+	return ptr.Deref(group.Replicas, 1)
+}
+
+// ExpectedCliques are the cliques of one replica of a set, in the order of the template
+// and of the copies.
+func ExpectedCliques(pcs *v1alpha1.PodCliqueSet, replica int32, sizes GroupSizes) []ExpectedClique {
+	template := &pcs.Spec.Template
+	groupOf := map[string]*v1alpha1.PodCliqueScalingGroupConfig{}
+	for i := range template.PodCliqueScalingGroups {
+		for _, name := range template.PodCliqueScalingGroups[i].CliqueNames {
+			groupOf[name] = &template.PodCliqueScalingGroups[i]
+		}
+	}
+	baseGang := naming.Replica(pcs.Name, replica)
+	var out []ExpectedClique
+	for i := range template.Cliques {
+		clique := &template.Cliques[i]
+		group := groupOf[clique.Name]
+		if group == nil {
+			out = append(out, ExpectedClique{
+				Name:     naming.StandaloneClique(pcs.Name, replica, clique.Name),
+				Template: clique, Replica: replica, Gang: baseGang, BaseGang: baseGang,
+			})
+			continue
+		}
+		for copyIndex := range sizes(replica, group) {
+			gang := baseGang
+			if inBase := ptr.Deref(group.MinAvailable, 1); copyIndex >= inBase {
+				gang = naming.ScaledGang(pcs.Name, replica, group.Name, copyIndex-inBase)
+			}
+			out = append(out, ExpectedClique{
+				Name:      naming.MemberClique(pcs.Name, replica, group.Name, copyIndex, clique.Name),
+				Template:  clique,
+				Replica:   replica,
+				Group:     group,
+				GroupName: naming.ScalingGroup(pcs.Name, replica, group.Name),
+				Copy:      copyIndex,
+				Gang:      gang,
+				BaseGang:  baseGang,
+			})
+		}
+	}
+	return out
+}
+
+// ReplicaAttempt is the attempt of a replica of a set, 0 unless its status says otherwise.
+func ReplicaAttempt(pcs *v1alpha1.PodCliqueSet, replica int32) int32 {
+	for i := range pcs.Status.ReplicaStatuses {
+		if pcs.Status.ReplicaStatuses[i].Index == replica {
+			return pcs.Status.ReplicaStatuses[i].Attempt
+		}
+	}
+	return 0
+}
+
+// CopyAttempt is the attempt of a copy of a scaling group, 0 unless its status says
+// otherwise. group may be nil.
+func CopyAttempt(group *v1alpha1.PodCliqueScalingGroup, copyIndex int32) int32 {
+	if group == nil {
+		return 0
+	}
+	for i := range group.Status.ReplicaAttempts {
+		if group.Status.ReplicaAttempts[i].Index == copyIndex {
+			return group.Status.ReplicaAttempts[i].Attempt
+		}
+	}
+	return 0
+}
+
+// TemplateHash is the hash that the server gave to a clique of the template.
+func TemplateHash(pcs *v1alpha1.PodCliqueSet, clique string) string {
+	for i := range pcs.Status.CliqueHashes {
+		if pcs.Status.CliqueHashes[i].Name == clique {
+			return pcs.Status.CliqueHashes[i].Hash
+		}
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package gang
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+// Pod is what decisions need to know of a pod.
+type Pod struct {
+	Name         string
+	UID          types.UID
+	Index        int32
+	Attempt      int32
+	TemplateHash string
+	Phase        corev1.PodPhase
+	// Ready is the pod's Ready condition.
+	Ready bool
+	// Scheduled says that the pod has a node.
+	Scheduled bool
+	// Gated says that a scheduling gate holds the pod.
+	Gated bool
+	// Started says that a container, or an init container, runs or has run.
+	Started bool
+	// DeletionRequested is when the deletion of the pod was asked for, or nil.
+	DeletionRequested *time.Time
+	// FinishedAt is when the last container ended; zero when that is not known.
+	FinishedAt time.Time
+	// Failure says for people how the pod failed; empty when it has not.
+	Failure string
+}
+
+// NewPod reads a pod that a PodClique controls. It fails when the labels that say
+// which pod of the clique it is are not as the controller wrote them: guessing could
+// count one pod for another.
+func NewPod(pod *corev1.Pod) (Pod, error) {
+	index, ok := labels.ParseIndex(pod.Labels[labels.PodIndex])
+	if !ok {
+		return Pod{}, fmt.Errorf("pod %s: label %s is %q, not an index", pod.Name, labels.PodIndex, pod.Labels[labels.PodIndex])
+	}
+	attempt, ok := labels.ParseIndex(pod.Labels[labels.RestartAttempt])
+	if !ok {
+		return Pod{}, fmt.Errorf("pod %s: label %s is %q, not an attempt", pod.Name, labels.RestartAttempt, pod.Labels[labels.RestartAttempt])
+	}
+	out := Pod{
+		Name:         pod.Name,
+		UID:          pod.UID,
+		Index:        index,
+		Attempt:      attempt,
+		TemplateHash: pod.Labels[labels.PodTemplateHash],
+		Phase:        pod.Status.Phase,
+		Ready:        isReady(pod),
+		Scheduled:    pod.Spec.NodeName != "",
+		Gated:        len(pod.Spec.SchedulingGates) > 0,
+		Started:      hasStarted(pod),
+		FinishedAt:   finishedAt(pod),
+	}
+	if pod.DeletionTimestamp != nil {
+		requested := deletionRequested(pod)
+		out.DeletionRequested = &requested
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		out.Failure = describeFailure(pod)
+	}
+	return out, nil
+}
+
+// Terminating says that the pod is being deleted.
+func (p Pod) Terminating() bool {
+	return p.DeletionRequested != nil
+}
+
+// Ended says that no container of the pod will run again.
+func (p Pod) Ended() bool {
+	return p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func hasStarted(pod *corev1.Pod) bool {
+	if pod.Status.Phase == corev1.PodRunning {
+		return true
+	}
+	for _, status := range allStatuses(pod) {
+		if status.State.Running != nil || status.State.Terminated != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func allStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	statuses := make([]corev1.ContainerStatus, 0, len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses))
+	return append(append(statuses, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+}
+
+func finishedAt(pod *corev1.Pod) time.Time {
+	var last metav1.Time
+	for _, status := range pod.Status.ContainerStatuses {
+		if t := status.State.Terminated; t != nil && last.Before(&t.FinishedAt) {
+			last = t.FinishedAt
+		}
+	}
+	return last.Time
+}
+
+// deletionRequested undoes what the API server adds to the moment of the request.
+func deletionRequested(pod *corev1.Pod) time.Time {
+	requested := pod.DeletionTimestamp.Time
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+		requested = requested.Add(-time.Duration(*grace) * time.Second)
+	}
+	return requested
+}
+
+func describeFailure(pod *corev1.Pod) string {
+	var parts []string
+	for _, status := range allStatuses(pod) {
+		t := status.State.Terminated
+		if t == nil || t.ExitCode == 0 {
+			continue
+		}
+		part := fmt.Sprintf("exit code %d", t.ExitCode)
+		if t.Reason != "" && t.Reason != "Error" {
+			part += ", " + t.Reason
+		}
+		if len(pod.Status.ContainerStatuses)+len(pod.Status.InitContainerStatuses) > 1 {
+			part = status.Name + " " + part
+		}
+		parts = append(parts, part)
+	}
+	if pod.Status.Reason != "" {
+		parts = append(parts, pod.Status.Reason)
+	}
+	text := "failed"
+	if len(parts) > 0 {
+		text += " (" + strings.Join(parts, "; ") + ")"
+	}
+	if pod.Spec.NodeName != "" {
+		text += " on node " + pod.Spec.NodeName
+	}
+	return text
+}

@@ -1,0 +1,119 @@
+package gang
+
+import (
+	"fmt"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+// GangAttempt is the attempt that a PodGang names the pods of.
+func GangAttempt(podGang *schedulerv1alpha1.PodGang) int32 {
+	attempt, _ := labels.ParseIndex(podGang.Labels[labels.RestartAttempt])
+	return attempt
+}
+
+// WasScheduled says that a gang was scheduled once in its attempt. It stays so within
+// the attempt.
+func WasScheduled(podGang *schedulerv1alpha1.PodGang) bool {
+	return podGang.Status.ObservedAttempt == GangAttempt(podGang) &&
+		meta.IsStatusConditionTrue(podGang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled)
+}
+
+// GangSnapshot is all that the status of one PodGang depends on.
+type GangSnapshot struct {
+	PodGang *schedulerv1alpha1.PodGang
+	// Cliques are the PodCliques of the gang, by name.
+	Cliques map[string]*v1alpha1.PodClique
+	// Scheduled, Reason and Message are what the scheduler makes of the gang.
+	Scheduled       bool
+	Reason, Message string
+	// Supported is false where the cluster does not schedule gangs: pods are then placed
+	// one by one, and the gang counts as scheduled when all of them have a node.
+	Supported bool
+}
+
+// DecideGang returns the next status of a PodGang, and whether it differs.
+func DecideGang(s GangSnapshot, now time.Time) (schedulerv1alpha1.PodGangStatus, bool) {
+	status := s.PodGang.Status.DeepCopy()
+	attempt := GangAttempt(s.PodGang)
+	if attempt > status.ObservedAttempt {
+		status.ObservedAttempt = attempt
+		status.Conditions = nil
+	}
+	status.ObservedGeneration = ptr.To(s.PodGang.Generation)
+	have, placed, need, ready := countMembers(s)
+	generation := s.PodGang.Generation
+
+	initialized, reason := metav1.ConditionFalse, "PodGangPodsCreationPending"
+	if have >= need || meta.IsStatusConditionTrue(status.Conditions, schedulerv1alpha1.PodGangConditionInitialized) {
+		initialized, reason = metav1.ConditionTrue, "PodGangPodsCreated"
+	}
+	setCondition(&status.Conditions, generation, now, schedulerv1alpha1.PodGangConditionInitialized, initialized, reason, "")
+	setScheduled(s, status, have, placed, need, now)
+
+	scheduled := meta.IsStatusConditionTrue(status.Conditions, schedulerv1alpha1.PodGangConditionScheduled)
+	readyStatus, readyReason := metav1.ConditionFalse, "PodsNotReady"
+	if ready {
+		readyStatus, readyReason = metav1.ConditionTrue, "PodsReady"
+	}
+	setCondition(&status.Conditions, generation, now, schedulerv1alpha1.PodGangConditionReady, readyStatus, readyReason, "")
+	switch {
+	case !scheduled:
+		status.Phase = schedulerv1alpha1.PodGangPending
+	case !ready:
+		status.Phase = schedulerv1alpha1.PodGangStarting
+	default:
+		status.Phase = schedulerv1alpha1.PodGangRunning
+	}
+	return *status, !apiequality.Semantic.DeepEqual(s.PodGang.Status, *status)
+}
+
+// countMembers counts pods of the gang that exist, that have a node and that are
+// needed, and says whether every clique is available.
+func countMembers(s GangSnapshot) (have, placed, need int32, ready bool) {
+	ready = true
+	for _, group := range s.PodGang.Spec.PodGroups {
+		need += group.MinReplicas
+		clique := s.Cliques[group.Name]
+		if clique == nil || clique.Status.ObservedAttempt != clique.Spec.Attempt {
+			ready = false
+			continue
+		}
+		have += min(clique.Status.Replicas, group.MinReplicas)
+		placed += min(clique.Status.ScheduledReplicas, group.MinReplicas)
+		ready = ready && IsAvailable(clique)
+	}
+	return have, placed, need, ready
+}
+
+// setScheduled tells whether the gang was scheduled; True is sticky, as the
+// scheduler's own condition is.
+func setScheduled(s GangSnapshot, status *schedulerv1alpha1.PodGangStatus, have, placed, need int32, now time.Time) {
+	if meta.IsStatusConditionTrue(status.Conditions, schedulerv1alpha1.PodGangConditionScheduled) {
+		return
+	}
+	set := func(value metav1.ConditionStatus, reason, message string) {
+		setCondition(&status.Conditions, s.PodGang.Generation, now, schedulerv1alpha1.PodGangConditionScheduled, value, reason, message)
+	}
+	switch {
+	case s.Scheduled || (!s.Supported && placed >= need):
+		set(metav1.ConditionTrue, schedulerv1alpha1.ReasonPodGangScheduled, fmt.Sprintf("all %d pods have been placed", need))
+	case have < need:
+		// The scheduler says nothing before the last pod exists.
+		set(metav1.ConditionFalse, schedulerv1alpha1.ReasonWaitingForPods, fmt.Sprintf("%d of %d pods exist", have, need))
+	case s.Reason != "":
+		set(metav1.ConditionFalse, s.Reason, s.Message)
+	case !s.Supported:
+		set(metav1.ConditionFalse, schedulerv1alpha1.ReasonGangsUnsupported, fmt.Sprintf("the cluster does not schedule gangs: %d of %d pods have been placed one by one", placed, need))
+	default:
+		set(metav1.ConditionFalse, schedulerv1alpha1.ReasonWaitingForPods, fmt.Sprintf("all %d pods exist and wait for the scheduler", need))
+	}
+}

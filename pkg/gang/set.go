@@ -1,0 +1,369 @@
+package gang
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
+)
+
+// maxInferenceReplicaStatuses bounds what the status of an inference set tells of its
+// replicas one by one.
+const maxInferenceReplicaStatuses = 50
+
+// SetSnapshot is all that the decision about one set depends on.
+type SetSnapshot struct {
+	Set *v1alpha1.PodCliqueSet
+	// Cliques are the PodCliques of the set, by name.
+	Cliques map[string]*v1alpha1.PodClique
+	// Groups are the PodCliqueScalingGroups of the set, by name.
+	Groups map[string]*v1alpha1.PodCliqueScalingGroup
+	// Gangs are the PodGangs of the set, by name.
+	Gangs map[string]*schedulerv1alpha1.PodGang
+	// NoActivePods says that a live list, made after FailureTarget was recorded, showed
+	// no pod of the set that may still run.
+	NoActivePods bool
+}
+
+// Event is told once the write that it reports has been accepted.
+type Event struct {
+	// Type is Normal or Warning.
+	Type string
+	// Reason in one word, and Message for people.
+	Reason, Message string
+}
+
+// Reasons of events.
+const (
+	EventPodCliqueFailed     = "PodCliqueFailed"
+	EventMaxRestartsExceeded = "MaxRestartsExceeded"
+	EventWorkloadSucceeded   = "WorkloadSucceeded"
+	EventWorkloadFailed      = "WorkloadFailed"
+)
+
+// SetDecision is what is to be done about one set.
+type SetDecision struct {
+	// Status is the next status.
+	Status v1alpha1.PodCliqueSetStatus
+	// Changed says that Status differs from the status that was read.
+	Changed bool
+	// Urgent says that Status holds more than other counts, so it is written at once.
+	Urgent bool
+	// Events tell of what Status decides.
+	Events []Event
+}
+
+// DecideSet decides about one set.
+func DecideSet(s SetSnapshot, now time.Time) SetDecision {
+	status := s.Set.Status.DeepCopy()
+	status.ObservedGeneration = ptr.To(s.Set.Generation)
+	replicas := observeReplicas(s)
+	sum(s, replicas, status)
+
+	var events []Event
+	if !isFinished(status) && s.Set.DeletionTimestamp == nil {
+		status.ReplicaStatuses = replicaStatuses(s, replicas)
+		setUpdatePending(s, status, now)
+		events = decidePhase(s, replicas, status, now)
+	}
+	return SetDecision{
+		Status:  *status,
+		Changed: !apiequality.Semantic.DeepEqual(s.Set.Status, *status),
+		Urgent:  !apiequality.Semantic.DeepEqual(withoutSetCounts(&s.Set.Status), withoutSetCounts(status)),
+		Events:  events,
+	}
+}
+
+// replicaState is what one replica comes to.
+type replicaState struct {
+	index     int32
+	attempt   int32
+	exists    bool
+	running   bool
+	available bool
+	succeeded bool
+	updated   bool
+	pods      int32
+	ready     int32
+	failures  []string
+	cliques   []cliqueState
+}
+
+// cliqueState is an expected clique and the PodClique that stands for it, if any.
+type cliqueState struct {
+	ExpectedClique
+	object *v1alpha1.PodClique
+}
+
+func observeReplicas(s SetSnapshot) []replicaState {
+	sizes := func(replica int32, group *v1alpha1.PodCliqueScalingGroupConfig) int32 {
+		if object := s.Groups[naming.ScalingGroup(s.Set.Name, replica, group.Name)]; object != nil {
+			return object.Spec.Replicas
+		}
+		return TemplateSizes(replica, group)
+	}
+	out := make([]replicaState, 0, s.Set.Spec.Replicas)
+	for index := range s.Set.Spec.Replicas {
+		out = append(out, observeReplica(s, index, sizes))
+	}
+	return out
+}
+
+func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
+	state := replicaState{index: index, attempt: ReplicaAttempt(s.Set, index), available: true, succeeded: true, updated: true}
+	// Copies of scaling groups that have every clique available, by group.
+	unavailableCopies := map[string]map[int32]bool{}
+	for _, expected := range ExpectedCliques(s.Set, index, sizes) {
+		object := s.Cliques[expected.Name]
+		state.cliques = append(state.cliques, cliqueState{expected, object})
+		wanted, ready, ok := expected.Template.Spec.Replicas, int32(0), false
+		if object != nil {
+			wanted = object.Spec.Replicas
+			state.exists = true
+			ok = IsAvailable(object) && object.Spec.Attempt >= state.attempt
+		}
+		if object != nil && object.Status.ObservedAttempt == object.Spec.Attempt && object.Spec.Attempt >= state.attempt {
+			ready = Available(object)
+			state.running = state.running || object.Status.RunningReplicas > 0
+			for _, failed := range object.Status.FailedIndexes {
+				state.failures = append(state.failures, fmt.Sprintf("%s of replica %d: %d/%d available, %s", expected.Template.Name, index, ready, wanted, failed.Message))
+			}
+		}
+		state.pods += wanted
+		state.ready += ready
+		state.succeeded = state.succeeded && object != nil && object.Status.ObservedAttempt == object.Spec.Attempt &&
+			meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionTypeSucceeded)
+		state.updated = state.updated && object != nil && object.Status.UpdatedReplicas >= effectiveMinAvailable(&object.Spec)
+		if expected.Group == nil {
+			state.available = state.available && ok
+			continue
+		}
+		if unavailableCopies[expected.Group.Name] == nil {
+			unavailableCopies[expected.Group.Name] = map[int32]bool{}
+		}
+		if !ok {
+			unavailableCopies[expected.Group.Name][expected.Copy] = true
+		}
+	}
+	for i := range s.Set.Spec.Template.PodCliqueScalingGroups {
+		group := &s.Set.Spec.Template.PodCliqueScalingGroups[i]
+		availableCopies := sizes(index, group) - int32(len(unavailableCopies[group.Name]))
+		state.available = state.available && availableCopies >= min(ptr.Deref(group.MinAvailable, 1), sizes(index, group))
+	}
+	return state
+}
+
+// sum sets the counters of the set.
+func sum(s SetSnapshot, replicas []replicaState, status *v1alpha1.PodCliqueSetStatus) {
+	status.Replicas, status.AvailableReplicas, status.UpdatedReplicas, status.SucceededReplicas = 0, 0, 0, 0
+	status.Pods, status.AvailablePods = 0, 0
+	for _, replica := range replicas {
+		status.Pods += replica.pods
+		status.AvailablePods += replica.ready
+		if !replica.exists {
+			continue
+		}
+		status.Replicas++
+		if replica.available {
+			status.AvailableReplicas++
+			if replica.updated {
+				status.UpdatedReplicas++
+			}
+		}
+		if replica.succeeded {
+			status.SucceededReplicas++
+		}
+	}
+	status.HPAPodSelector = ptr.To(labels.PodsOfSet(s.Set.Name))
+}
+
+func isFinished(status *v1alpha1.PodCliqueSetStatus) bool {
+	return status.Phase == v1alpha1.PodCliqueSetSucceeded || status.Phase == v1alpha1.PodCliqueSetFailed
+}
+
+// decidePhase moves the phase of the set (D18, seed 000). Terminal phases never get here.
+func decidePhase(s SetSnapshot, replicas []replicaState, status *v1alpha1.PodCliqueSetStatus, now time.Time) []Event {
+	generation := s.Set.Generation
+	if s.Set.Spec.WorkloadType == v1alpha1.WorkloadTypeTraining {
+		if failing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionTypeFailureTarget); failing != nil && failing.Status == metav1.ConditionTrue {
+			if !s.NoActivePods {
+				return nil
+			}
+			status.Phase = v1alpha1.PodCliqueSetFailed
+			status.CompletionTime = ptr.To(metav1.NewTime(now))
+			setCondition(&status.Conditions, generation, now, v1alpha1.ConditionTypeFailed, metav1.ConditionTrue, failing.Reason, failing.Message)
+			clearWaiting(status)
+			return []Event{{corev1.EventTypeWarning, EventWorkloadFailed, failing.Message}}
+		}
+		// Failure and success seen together: failure wins (D7).
+		if failures := allFailures(replicas); len(failures) > 0 {
+			return startFailing(status, generation, failures, now)
+		}
+		if allSucceeded(replicas) {
+			status.Phase = v1alpha1.PodCliqueSetSucceeded
+			status.CompletionTime = ptr.To(metav1.NewTime(now))
+			message := fmt.Sprintf("all %d pods of %d replicas exited with 0", status.Pods, len(replicas))
+			setCondition(&status.Conditions, generation, now, v1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasSucceeded, message)
+			clearWaiting(status)
+			return []Event{{corev1.EventTypeNormal, EventWorkloadSucceeded, message}}
+		}
+	}
+	status.Phase = v1alpha1.PodCliqueSetPending
+	for _, replica := range replicas {
+		if replica.running {
+			status.Phase = v1alpha1.PodCliqueSetRunning
+		}
+	}
+	if status.Phase == v1alpha1.PodCliqueSetRunning && status.StartTime == nil {
+		status.StartTime = ptr.To(metav1.NewTime(now))
+	}
+	return nil
+}
+
+// startFailing records the decision to fail. Pods are terminated after it, and Failed
+// is set when none is left (D4).
+func startFailing(status *v1alpha1.PodCliqueSetStatus, generation int64, failures []string, now time.Time) []Event {
+	const shown = 3
+	message := strings.Join(failures[:min(len(failures), shown)], "; ")
+	if len(failures) > shown {
+		message += fmt.Sprintf("; and %d more", len(failures)-shown)
+	}
+	setCondition(&status.Conditions, generation, now, v1alpha1.ConditionTypeFailureTarget, metav1.ConditionTrue, v1alpha1.ReasonMaxRestartsExceeded, message)
+	return []Event{
+		{corev1.EventTypeWarning, EventPodCliqueFailed, message},
+		{corev1.EventTypeWarning, EventMaxRestartsExceeded, "no restart is left: all active pods are terminated"},
+	}
+}
+
+func allFailures(replicas []replicaState) []string {
+	var out []string
+	for _, replica := range replicas {
+		out = append(out, replica.failures...)
+	}
+	return out
+}
+
+func allSucceeded(replicas []replicaState) bool {
+	for _, replica := range replicas {
+		if !replica.succeeded || len(replica.cliques) == 0 {
+			return false
+		}
+	}
+	return len(replicas) > 0
+}
+
+func clearWaiting(status *v1alpha1.PodCliqueSetStatus) {
+	for i := range status.ReplicaStatuses {
+		status.ReplicaStatuses[i].WaitingFor = nil
+	}
+}
+
+// replicaStatuses tells of each replica in Training, and in Inference of those that
+// wait or have been restarted.
+func replicaStatuses(s SetSnapshot, replicas []replicaState) []v1alpha1.PodCliqueSetReplicaStatus {
+	training := s.Set.Spec.WorkloadType == v1alpha1.WorkloadTypeTraining
+	var out []v1alpha1.PodCliqueSetReplicaStatus
+	told := map[int32]bool{}
+	for _, replica := range replicas {
+		waiting := waitingFor(s, replica)
+		mustTell := training || replica.attempt > 0
+		if !mustTell && (waiting == nil || len(out) >= maxInferenceReplicaStatuses) {
+			continue
+		}
+		phase := v1alpha1.PodCliqueSetPending
+		switch {
+		case replica.succeeded && training:
+			phase = v1alpha1.PodCliqueSetSucceeded
+		case replica.running:
+			phase = v1alpha1.PodCliqueSetRunning
+		}
+		told[replica.index] = true
+		out = append(out, v1alpha1.PodCliqueSetReplicaStatus{Index: replica.index, Phase: phase, Attempt: replica.attempt, WaitingFor: waiting})
+	}
+	// Attempts survive scale-in of their index (D3).
+	for _, before := range s.Set.Status.ReplicaStatuses {
+		if before.Attempt > 0 && !told[before.Index] {
+			out = append(out, v1alpha1.PodCliqueSetReplicaStatus{Index: before.Index, Attempt: before.Attempt})
+		}
+	}
+	return out
+}
+
+// waitingFor says what holds a replica back: first its gang, then the first clique
+// that is not available.
+func waitingFor(s SetSnapshot, replica replicaState) *v1alpha1.WaitingFor {
+	if replica.available {
+		return nil
+	}
+	gang := s.Gangs[naming.Replica(s.Set.Name, replica.index)]
+	if gang != nil && gang.Status.ObservedAttempt >= replica.attempt && !meta.IsStatusConditionTrue(gang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled) {
+		waiting := &v1alpha1.WaitingFor{Status: schedulerv1alpha1.ReasonWaitingForPods}
+		for _, clique := range replica.cliques {
+			if clique.Gang != gang.Name {
+				continue
+			}
+			waiting.Want += ptr.Deref(clique.Template.Spec.MinAvailable, clique.Template.Spec.Replicas)
+			if clique.object != nil {
+				waiting.Have += clique.object.Status.ScheduledReplicas
+			}
+		}
+		if condition := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled); condition != nil {
+			waiting.Status = condition.Reason
+			waiting.Message = condition.Message
+		}
+		return waiting
+	}
+	for _, clique := range replica.cliques {
+		if clique.object != nil && IsAvailable(clique.object) {
+			continue
+		}
+		waiting := &v1alpha1.WaitingFor{Clique: clique.Template.Name, Status: string(v1alpha1.CliqueStatusReady)}
+		waiting.Want = ptr.Deref(clique.Template.Spec.MinAvailable, clique.Template.Spec.Replicas)
+		if clique.object != nil {
+			waiting.Have = Available(clique.object)
+		}
+		return waiting
+	}
+	return nil
+}
+
+// setUpdatePending says that running pods do not follow the template.
+func setUpdatePending(s SetSnapshot, status *v1alpha1.PodCliqueSetStatus, now time.Time) {
+	var pending []string
+	for _, name := range slices.Sorted(maps.Keys(s.Cliques)) {
+		clique := s.Cliques[name]
+		if clique.Status.ObservedAttempt == clique.Spec.Attempt && clique.Status.Replicas > 0 && clique.Status.UpdatedReplicas < clique.Status.Replicas {
+			pending = append(pending, clique.Name)
+		}
+	}
+	if len(pending) == 0 {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionTypeUpdatePending)
+		return
+	}
+	setCondition(&status.Conditions, s.Set.Generation, now, v1alpha1.ConditionTypeUpdatePending, metav1.ConditionTrue, v1alpha1.ReasonTemplateChanged,
+		fmt.Sprintf("pods of %d cliques were made from an earlier template: %s", len(pending), pending[0]))
+}
+
+// withoutSetCounts is what of a status is worth a write of its own.
+func withoutSetCounts(status *v1alpha1.PodCliqueSetStatus) *v1alpha1.PodCliqueSetStatus {
+	out := status.DeepCopy()
+	out.AvailablePods = 0
+	for i := range out.ReplicaStatuses {
+		if waiting := out.ReplicaStatuses[i].WaitingFor; waiting != nil {
+			waiting.Have, waiting.Message = 0, ""
+		}
+	}
+	return out
+}

@@ -1,0 +1,100 @@
+// Package labels holds the keys of the labels, annotations and finalizers that Copse
+// puts on objects, and the label sets of each kind of object. The keys are Grove's.
+// It makes no decision: nothing is looked up, adopted or deleted by a label.
+package labels
+
+import "strconv"
+
+// Labels that every managed object carries.
+const (
+	// AppName is the name of the object, for people.
+	AppName = "app.kubernetes.io/name"
+	// ManagedBy says who manages the object.
+	ManagedBy = "app.kubernetes.io/managed-by"
+	// PartOf is the name of the PodCliqueSet.
+	PartOf = "app.kubernetes.io/part-of"
+	// Component says what the object is for.
+	Component = "app.kubernetes.io/component"
+
+	// ManagedByValue is Grove's value of ManagedBy, which selectors in the field use.
+	ManagedByValue = "grove-operator"
+)
+
+// Values of Component.
+const (
+	ComponentHeadlessService       = "pcs-headless-service"
+	ComponentScalingGroup          = "pcs-podcliquescalinggroup"
+	ComponentPodGang               = "podgang"
+	ComponentPodClique             = "pcs-podclique"
+	ComponentScalingGroupPodClique = "pcsg-podclique"
+)
+
+// Labels that say where an object is in its PodCliqueSet.
+const (
+	// PodClique is the name of the PodClique of a pod.
+	PodClique = "grove.io/podclique"
+	// PodGang is the name of the PodGang of a pod or PodClique.
+	PodGang = "grove.io/podgang"
+	// BasePodGang is the name of the base PodGang; only on members of scaled gangs.
+	BasePodGang = "grove.io/base-podgang"
+	// ReplicaIndex is the index of the PodCliqueSet's replica.
+	ReplicaIndex = "grove.io/podcliqueset-replica-index"
+	// ScalingGroup is the name of the PodCliqueScalingGroup.
+	ScalingGroup = "grove.io/podcliquescalinggroup"
+	// ScalingGroupReplicaIndex is the index of the copy of the scaling group.
+	ScalingGroupReplicaIndex = "grove.io/podcliquescalinggroup-replica-index"
+	// PodIndex is the index of a pod in its PodClique.
+	PodIndex = "grove.io/podclique-pod-index"
+	// PodTemplateHash is the hash of the pod template that a pod was made from.
+	PodTemplateHash = "grove.io/pod-template-hash"
+	// SchedulerName is the scheduler of a PodGang.
+	SchedulerName = "grove.io/scheduler-name"
+	// RestartAttempt is the attempt that a pod, PodGang or group belongs to.
+	RestartAttempt = "grove.io/restart-attempt"
+)
+
+// Annotations.
+const (
+	// GenerationHash is the hash of the set's templates that a PodClique was made from.
+	GenerationHash = "grove.io/podcliqueset-generation-hash"
+)
+
+// Finalizers, set by the API server when an object is created.
+const (
+	PodCliqueSetFinalizer          = "grove.io/podcliqueset.grove.io"
+	PodCliqueFinalizer             = "grove.io/podclique.grove.io"
+	PodCliqueScalingGroupFinalizer = "grove.io/podcliquescalinggroup.grove.io"
+)
+
+// Managed returns the labels of a managed object: name is the object's, set the
+// PodCliqueSet's.
+func Managed(name, set, component string) map[string]string {
+	return map[string]string{
+		AppName:   name,
+		ManagedBy: ManagedByValue,
+		PartOf:    set,
+		Component: component,
+	}
+}
+
+// ForReplica returns the labels of a managed object of one replica of a PodCliqueSet.
+func ForReplica(name, set, component string, replica int32) map[string]string {
+	labels := Managed(name, set, component)
+	labels[ReplicaIndex] = Index(replica)
+	return labels
+}
+
+// Index renders an index or attempt as a label value.
+func Index(index int32) string {
+	return strconv.FormatInt(int64(index), 10)
+}
+
+// ParseIndex reads an index or attempt from a label value; ok is false unless the
+// value is one that Index renders.
+func ParseIndex(value string) (index int32, ok bool) {
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 0 || Index(int32(n)) != value {
+		return 0, false
+	}
+	return int32(n), true
+}

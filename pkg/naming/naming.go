@@ -1,0 +1,67 @@
+// Package naming makes every name that Copse generates (D17). Validation uses it to
+// bound names, controllers use it to make them. Nothing is ever parsed back out of a
+// name: lookups go by owner UID.
+package naming
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// hashLength is how many characters of a hash go into a name: 40 bits.
+const hashLength = 8
+
+// Replica names the headless Service, the base PodGang, the StartGate and the
+// subdomain of a replica of a PodCliqueSet.
+func Replica(set string, replica int32) string {
+	return fmt.Sprintf("%s-%d", set, replica)
+}
+
+// ScalingGroup names a PodCliqueScalingGroup.
+func ScalingGroup(set string, replica int32, group string) string {
+	return fmt.Sprintf("%s-%d-%s", set, replica, group)
+}
+
+// StandaloneClique names the PodClique of a clique that is in no scaling group.
+func StandaloneClique(set string, replica int32, clique string) string {
+	return fmt.Sprintf("%s-%d-%s", set, replica, clique)
+}
+
+// MemberClique names the PodClique of a clique in one copy of a scaling group.
+func MemberClique(set string, replica int32, group string, copyIndex int32, clique string) string {
+	return fmt.Sprintf("%s-%d-%s-%d-%s", set, replica, group, copyIndex, clique)
+}
+
+// ScaledGang names the PodGang of a copy of a scaling group that is not in the base
+// gang: scaledIndex is the copy's index less the group's minAvailable.
+func ScaledGang(set string, replica int32, group string, scaledIndex int32) string {
+	return fmt.Sprintf("%s-%d-%s-%d", set, replica, group, scaledIndex)
+}
+
+// Hostname is the host name of the pod with an index in a PodClique. It is the longest
+// of the names that have to be DNS labels.
+func Hostname(clique string, index int32) string {
+	return fmt.Sprintf("%s-%d", clique, index)
+}
+
+// Pod names a pod: one name per index within a PodClique object, attempt and template,
+// so that the API server itself refuses a second pod of the same index.
+func Pod(clique string, cliqueUID types.UID, index, attempt int32, templateHash string) string {
+	return fmt.Sprintf("%s-%d-%s", clique, index, Hash(string(cliqueUID), fmt.Sprint(attempt), templateHash))
+}
+
+// SchedulingGroup names the scheduler's own group object of a PodGang: a name that is
+// never used again, because the scheduler refers to groups by name (k/k#139914).
+func SchedulingGroup(gang string, gangUID types.UID, attempt int32) string {
+	return fmt.Sprintf("%s-%s-%d", gang, Hash(string(gangUID)), attempt)
+}
+
+// Hash condenses parts to a few characters that are legal anywhere in a DNS label.
+func Hash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:hashLength]
+}

@@ -1,0 +1,140 @@
+// Package podspec renders the pod of an index of a PodClique: Grove's names, labels,
+// host name and environment around the clique's own pod spec. It decides nothing, and
+// it knows no scheduler: the back ends of pkg/scheduling add what they need.
+package podspec
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
+)
+
+// Environment variables that every container gets, with Grove's names.
+const (
+	EnvSetName         = "GROVE_PCS_NAME"
+	EnvSetIndex        = "GROVE_PCS_INDEX"
+	EnvCliqueName      = "GROVE_PCLQ_NAME"
+	EnvHeadlessService = "GROVE_HEADLESS_SERVICE"
+	EnvPodIndex        = "GROVE_PCLQ_POD_INDEX"
+	EnvGroupName       = "GROVE_PCSG_NAME"
+	EnvGroupIndex      = "GROVE_PCSG_INDEX"
+	EnvGroupPods       = "GROVE_PCSG_TEMPLATE_NUM_PODS"
+)
+
+// Context is what a pod takes from the set around its clique.
+type Context struct {
+	// Set is the name of the PodCliqueSet, and Replica the index of its replica.
+	Set     string
+	Replica int32
+	// GroupPods is how many pods the template gives to one copy of the clique's scaling
+	// group; 0 for a standalone clique.
+	GroupPods int32
+	// PriorityClass is the set's, for all its pods.
+	PriorityClass string
+	// ClusterDomain is the domain of the cluster's DNS.
+	ClusterDomain string
+}
+
+// ContextOf reads the context of a clique from its set. The replica comes from the
+// clique's label, which the controller wrote.
+func ContextOf(pcs *v1alpha1.PodCliqueSet, clique *v1alpha1.PodClique, clusterDomain string) Context {
+	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
+	c := Context{Set: pcs.Name, Replica: replica, PriorityClass: pcs.Spec.Template.PriorityClassName, ClusterDomain: clusterDomain}
+	group := clique.Labels[labels.ScalingGroup]
+	if group == "" {
+		return c
+	}
+	for _, config := range pcs.Spec.Template.PodCliqueScalingGroups {
+		if naming.ScalingGroup(pcs.Name, replica, config.Name) != group {
+			continue
+		}
+		for _, member := range pcs.Spec.Template.Cliques {
+			if slices.Contains(config.CliqueNames, member.Name) {
+				c.GroupPods += member.Spec.Replicas
+			}
+		}
+	}
+	return c
+}
+
+// Render returns the pod of an index of a clique in the clique's attempt.
+func Render(clique *v1alpha1.PodClique, index int32, c Context) *corev1.Pod {
+	templateHash := clique.Labels[labels.PodTemplateHash]
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            naming.Pod(clique.Name, clique.UID, index, clique.Spec.Attempt, templateHash),
+			Namespace:       clique.Namespace,
+			Labels:          podLabels(clique, index),
+			Annotations:     podAnnotations(clique),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(clique, v1alpha1.SchemeGroupVersion.WithKind("PodClique"))},
+		},
+		Spec: *clique.Spec.PodSpec.DeepCopy(),
+	}
+	spec := &pod.Spec
+	spec.Hostname = naming.Hostname(clique.Name, index)
+	spec.Subdomain = naming.Replica(c.Set, c.Replica)
+	if c.PriorityClass != "" {
+		spec.PriorityClassName = c.PriorityClass
+	}
+	env := environment(clique, index, c)
+	for i := range spec.InitContainers {
+		spec.InitContainers[i].Env = withEnvironment(env, spec.InitContainers[i].Env)
+	}
+	for i := range spec.Containers {
+		spec.Containers[i].Env = withEnvironment(env, spec.Containers[i].Env)
+	}
+	return pod
+}
+
+// podLabels are the clique's own, without those that say what the clique is, and those
+// that say which pod of the clique this is.
+func podLabels(clique *v1alpha1.PodClique, index int32) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, clique.Labels)
+	out[labels.PodClique] = clique.Name
+	out[labels.PodIndex] = labels.Index(index)
+	out[labels.RestartAttempt] = labels.Index(clique.Spec.Attempt)
+	return out
+}
+
+func podAnnotations(clique *v1alpha1.PodClique) map[string]string {
+	out := maps.Clone(clique.Annotations)
+	delete(out, labels.GenerationHash)
+	return out
+}
+
+func environment(clique *v1alpha1.PodClique, index int32, c Context) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: EnvSetName, Value: c.Set},
+		{Name: EnvSetIndex, Value: labels.Index(c.Replica)},
+		{Name: EnvCliqueName, Value: clique.Name},
+		{Name: EnvHeadlessService, Value: naming.Replica(c.Set, c.Replica) + "." + clique.Namespace + ".svc." + c.ClusterDomain},
+		{Name: EnvPodIndex, Value: labels.Index(index)},
+	}
+	if group := clique.Labels[labels.ScalingGroup]; group != "" {
+		env = append(env,
+			corev1.EnvVar{Name: EnvGroupName, Value: group},
+			corev1.EnvVar{Name: EnvGroupIndex, Value: clique.Labels[labels.ScalingGroupReplicaIndex]},
+			corev1.EnvVar{Name: EnvGroupPods, Value: labels.Index(c.GroupPods)},
+		)
+	}
+	return env
+}
+
+// withEnvironment puts ours first, so that the user's variables can refer to them, and
+// lets ours win over a user's of the same name.
+func withEnvironment(ours, users []corev1.EnvVar) []corev1.EnvVar {
+	out := slices.Clone(ours)
+	for _, variable := range users {
+		if !slices.ContainsFunc(ours, func(o corev1.EnvVar) bool { return o.Name == variable.Name }) {
+			out = append(out, variable)
+		}
+	}
+	return out
+}

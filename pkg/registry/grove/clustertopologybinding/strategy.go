@@ -1,0 +1,121 @@
+// Package clustertopologybinding says which rules apply to a request for a ClusterTopologyBinding: which fields
+// each endpoint writes, and which validation runs. The rules themselves are in
+// pkg/apis/grove/validation.
+package clustertopologybinding
+
+import (
+	"context"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/apis/grove/validation"
+)
+
+// Strategy is the behaviour of the main endpoint.
+type Strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+}
+
+var (
+	_ rest.RESTCreateStrategy  = &Strategy{}
+	_ rest.RESTUpdateStrategy  = &Strategy{}
+	_ rest.RESTDeleteStrategy  = &Strategy{}
+	_ rest.ResetFieldsStrategy = &Strategy{}
+)
+
+// NewStrategy returns the strategy of the main endpoint.
+func NewStrategy(typer runtime.ObjectTyper) *Strategy {
+	return &Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator}
+}
+
+// NamespaceScoped says that a ClusterTopologyBinding is cluster-wide.
+func (*Strategy) NamespaceScoped() bool { return false }
+
+// GetResetFields names the fields that this endpoint does not write.
+func (*Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}
+}
+
+// PrepareForCreate drops the status.
+func (*Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	binding := obj.(*grove.ClusterTopologyBinding)
+	binding.Generation = 1
+	binding.Status = grove.ClusterTopologyBindingStatus{}
+}
+
+// PrepareForUpdate keeps the status, and raises the generation when the spec changes.
+func (*Strategy) PrepareForUpdate(_ context.Context, obj, oldObj runtime.Object) {
+	binding, old := obj.(*grove.ClusterTopologyBinding), oldObj.(*grove.ClusterTopologyBinding)
+	binding.Status = old.Status
+	binding.Generation = old.Generation
+	if !apiequality.Semantic.DeepEqual(binding.Spec, old.Spec) {
+		binding.Generation++
+	}
+}
+
+// Validate checks a new object.
+func (*Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return validation.ValidateClusterTopologyBinding(obj.(*grove.ClusterTopologyBinding))
+}
+
+// ValidateUpdate checks a change.
+func (*Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidateClusterTopologyBindingUpdate(obj.(*grove.ClusterTopologyBinding), old.(*grove.ClusterTopologyBinding))
+}
+
+// WarningsOnCreate has nothing to say.
+func (*Strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+
+// WarningsOnUpdate has nothing to say.
+func (*Strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// Canonicalize has nothing to do.
+func (*Strategy) Canonicalize(runtime.Object) {}
+
+// AllowCreateOnUpdate is false: a PUT changes what exists.
+func (*Strategy) AllowCreateOnUpdate(context.Context) bool { return false }
+
+// AllowUnconditionalUpdate is false, as for custom resources.
+func (*Strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
+
+// StatusStrategy is the behaviour of the status endpoint.
+type StatusStrategy struct {
+	*Strategy
+}
+
+// NewStatusStrategy returns the strategy of the status endpoint.
+func NewStatusStrategy(strategy *Strategy) StatusStrategy {
+	return StatusStrategy{Strategy: strategy}
+}
+
+// GetResetFields names the fields that this endpoint does not write.
+func (StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("spec")),
+	}
+}
+
+// PrepareForUpdate keeps everything but the status.
+func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, oldObj runtime.Object) {
+	binding, old := obj.(*grove.ClusterTopologyBinding), oldObj.(*grove.ClusterTopologyBinding)
+	binding.Spec = old.Spec
+	metav1.ResetObjectMetaForStatus(&binding.ObjectMeta, &old.ObjectMeta)
+}
+
+// ValidateUpdate checks a move of the status.
+func (StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidateClusterTopologyBindingStatusUpdate(obj.(*grove.ClusterTopologyBinding), old.(*grove.ClusterTopologyBinding))
+}

@@ -1,0 +1,59 @@
+package storage
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
+	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
+)
+
+// columns shows how many pods of a clique there are and how far they have come.
+func columns() internalrest.Columns[*grove.PodClique] {
+	return internalrest.Columns[*grove.PodClique]{
+		Clock: clock.RealClock{},
+		Definitions: []metav1.TableColumnDefinition{
+			internalrest.NameColumn(),
+			{Name: "Min Available", Type: "integer", Description: "pods that have to be available"},
+			{Name: "Replicas", Type: "integer", Description: "pods wanted"},
+			{Name: "Ready", Type: "integer", Description: "pods that are Ready"},
+			{Name: "Running", Type: "integer", Description: "pods that run"},
+			{Name: "Scheduled", Type: "integer", Description: "pods that have a node"},
+			{Name: "Succeeded", Type: "integer", Description: "pods that exited with 0"},
+			{Name: "Breached", Type: "string", Priority: 1, Description: "whether minAvailable is breached"},
+			{Name: "Attempt", Type: "integer", Priority: 1, Description: "attempt that the pods belong to"},
+			{Name: "Gated", Type: "integer", Priority: 1, Description: "pods that are held by a scheduling gate"},
+			{Name: "Updated", Type: "integer", Priority: 1, Description: "pods that follow the current template"},
+			internalrest.AgeColumn(),
+		},
+		Cells: func(clique *grove.PodClique, now time.Time) []any {
+			return []any{
+				clique.Name,
+				ptr.Deref(clique.Spec.MinAvailable, clique.Spec.Replicas),
+				clique.Spec.Replicas,
+				clique.Status.ReadyReplicas,
+				clique.Status.RunningReplicas,
+				clique.Status.ScheduledReplicas,
+				succeeded(clique),
+				internalrest.ConditionStatus(clique.Status.Conditions, v1alpha1.ConditionTypeMinAvailableBreached),
+				clique.Spec.Attempt,
+				clique.Status.ScheduleGatedReplicas,
+				clique.Status.UpdatedReplicas,
+				internalrest.Age(clique, now),
+			}
+		},
+	}
+}
+
+func succeeded(clique *grove.PodClique) int {
+	completed, err := indexset.Parse(clique.Status.CompletedIndexes)
+	if err != nil {
+		return 0
+	}
+	return completed.Len()
+}

@@ -1,0 +1,79 @@
+package podcliqueset
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/copse-dev/copse/pkg/apis/grove"
+)
+
+// warnings tells of fields of a valid set that nothing acts on, so that nobody relies
+// on what does not happen.
+func warnings(pcs *grove.PodCliqueSet) []string {
+	var out []string
+	inert := func(path *field.Path, meaning string) {
+		out = append(out, fmt.Sprintf("%s: accepted, but nothing acts on it yet: %s", path, meaning))
+	}
+	spec, path := &pcs.Spec, field.NewPath("spec")
+	if training := spec.TrainingSpec; training != nil {
+		if training.MaxRestarts != nil && *training.MaxRestarts > 0 {
+			inert(path.Child("trainingSpec", "maxRestarts"), "the first failure fails the set")
+		}
+		if training.MaxRuntime != nil {
+			inert(path.Child("trainingSpec", "maxRuntime"), "the set runs without a deadline")
+		}
+	}
+	if spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == grove.StartupPolicyInOrder {
+		inert(path.Child("startupPolicy"), "all cliques start at once")
+	}
+	if spec.GroupSchedulingConfig != nil {
+		inert(path.Child("groupSchedulingConfig"), "containers do not wait for each other")
+	}
+	if spec.UpdateStrategy != nil {
+		inert(path.Child("updateStrategy"), "running pods do not follow a changed template")
+	}
+
+	template, templatePath := &spec.Template, path.Child("template")
+	if template.StartupType != nil && *template.StartupType != grove.CliqueStartupTypeAnyOrder {
+		inert(templatePath.Child("cliqueStartupType"), "all cliques start at once")
+	}
+	if template.TopologyConstraint != nil {
+		inert(templatePath.Child("topologyConstraint"), "pods are placed freely")
+	}
+	if template.TerminationDelay != nil && template.TerminationDelay.Duration > 0 {
+		inert(templatePath.Child("terminationDelay"), "no gang is terminated")
+	}
+	if len(template.ResourceSharing) > 0 {
+		inert(templatePath.Child("resourceSharing"), "no ResourceClaim is made")
+	}
+	for i := range template.Cliques {
+		clique, cliquePath := &template.Cliques[i], templatePath.Child("cliques").Index(i)
+		if clique.Spec.AutoScalingConfig != nil {
+			inert(cliquePath.Child("spec", "autoScalingConfig"), "no HorizontalPodAutoscaler is made")
+		}
+		if clique.TopologyConstraint != nil {
+			inert(cliquePath.Child("topologyConstraint"), "pods are placed freely")
+		}
+		if len(clique.ResourceSharing) > 0 {
+			inert(cliquePath.Child("resourceSharing"), "no ResourceClaim is made")
+		}
+		if spec.WorkloadType == grove.WorkloadTypeTraining && clique.Spec.PodSpec.RestartPolicy == corev1.RestartPolicyOnFailure {
+			out = append(out, fmt.Sprintf("%s: a container restart makes its pod unavailable, and with it the gang", cliquePath.Child("spec", "podSpec", "restartPolicy")))
+		}
+	}
+	for i := range template.PodCliqueScalingGroups {
+		group, groupPath := &template.PodCliqueScalingGroups[i], templatePath.Child("podCliqueScalingGroups").Index(i)
+		if group.ScaleConfig != nil {
+			inert(groupPath.Child("scaleConfig"), "no HorizontalPodAutoscaler is made")
+		}
+		if group.TopologyConstraint != nil {
+			inert(groupPath.Child("topologyConstraint"), "pods are placed freely")
+		}
+		if len(group.ResourceSharing) > 0 {
+			inert(groupPath.Child("resourceSharing"), "no ResourceClaim is made")
+		}
+	}
+	return out
+}

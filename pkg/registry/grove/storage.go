@@ -1,0 +1,57 @@
+// Package grove puts the endpoints of the grove.io API together.
+package grove
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	clustertopologybinding "github.com/copse-dev/copse/pkg/registry/grove/clustertopologybinding/storage"
+	podclique "github.com/copse-dev/copse/pkg/registry/grove/podclique/storage"
+	podcliquescalinggroup "github.com/copse-dev/copse/pkg/registry/grove/podcliquescalinggroup/storage"
+	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
+	podcliquesetstorage "github.com/copse-dev/copse/pkg/registry/grove/podcliqueset/storage"
+	startgate "github.com/copse-dev/copse/pkg/registry/grove/startgate/storage"
+)
+
+// NewStorage returns the REST endpoint of each resource. There is one store per
+// resource, whatever the number of versions that serve it.
+func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, optsGetter generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
+	sets, err := podcliquesetstorage.NewStorage(typer, defaults, optsGetter)
+	if err != nil {
+		return nil, fmt.Errorf("podcliquesets: %w", err)
+	}
+	cliques, err := podclique.NewStorage(typer, optsGetter)
+	if err != nil {
+		return nil, fmt.Errorf("podcliques: %w", err)
+	}
+	groups, err := podcliquescalinggroup.NewStorage(typer, optsGetter)
+	if err != nil {
+		return nil, fmt.Errorf("podcliquescalinggroups: %w", err)
+	}
+	bindings, err := clustertopologybinding.NewStorage(typer, optsGetter)
+	if err != nil {
+		return nil, fmt.Errorf("clustertopologybindings: %w", err)
+	}
+	gates, err := startgate.NewStorage(typer, optsGetter)
+	if err != nil {
+		return nil, fmt.Errorf("startgates: %w", err)
+	}
+	return map[string]rest.Storage{
+		"podcliquesets":                  sets.PodCliqueSet,
+		"podcliquesets/status":           sets.Status,
+		"podcliquesets/scale":            sets.Scale,
+		"podcliques":                     cliques.PodClique,
+		"podcliques/status":              cliques.Status,
+		"podcliques/scale":               cliques.Scale,
+		"podcliquescalinggroups":         groups.PodCliqueScalingGroup,
+		"podcliquescalinggroups/status":  groups.Status,
+		"podcliquescalinggroups/scale":   groups.Scale,
+		"clustertopologybindings":        bindings.ClusterTopologyBinding,
+		"clustertopologybindings/status": bindings.Status,
+		"startgates":                     gates.StartGate,
+		"startgates/status":              gates.Status,
+	}, nil
+}

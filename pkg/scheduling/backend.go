@@ -1,0 +1,37 @@
+// Package scheduling is the interface between gangs and the scheduler that places
+// them. A back end knows its scheduler's own group object; it decides nothing about
+// when pods are made or go, which is for pkg/gang.
+package scheduling
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+)
+
+// Backend schedules gangs with one kind of scheduler.
+type Backend interface {
+	// Name of the back end.
+	Name() string
+	// PreparePod makes a pod that is about to be created a member of a gang in the
+	// gang's current attempt.
+	PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang)
+	// Sync brings the scheduler's own group object in line with a gang, and removes those
+	// of earlier attempts. It writes nothing when nothing has changed.
+	Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang) error
+	// Observe says what the scheduler makes of a gang in the gang's current attempt.
+	Observe(ctx context.Context, gang *schedulerv1alpha1.PodGang) (Observation, error)
+}
+
+// Observation is what a scheduler makes of a gang.
+type Observation struct {
+	// Scheduled says that the gang was scheduled once in this attempt.
+	Scheduled bool
+	// Reason is why it is not, in the words of the PodGang's conditions; empty when the
+	// scheduler has not said anything.
+	Reason string
+	// Message says it for people.
+	Message string
+}

@@ -1,0 +1,140 @@
+// Package native schedules gangs with Kubernetes' own gang scheduling: one
+// scheduling.k8s.io PodGroup per PodGang and attempt, which pods join at their creation
+// (D23). It needs the API server, scheduler and controller manager of Kubernetes 1.37
+// with the feature gate GenericWorkload, and the API scheduling.k8s.io/v1beta1.
+package native
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
+	"github.com/copse-dev/copse/pkg/scheduling"
+)
+
+// OwnerIndex is the field index by which the cache finds the groups of a gang.
+const OwnerIndex = "metadata.controllerUID"
+
+// Backend is the native back end.
+type Backend struct {
+	client client.Client
+}
+
+var _ scheduling.Backend = &Backend{}
+
+// New returns the back end. The cache behind c has to index PodGroups by OwnerIndex.
+func New(c client.Client) *Backend {
+	return &Backend{client: c}
+}
+
+// Name of the back end.
+func (*Backend) Name() string { return "native" }
+
+// PreparePod puts a pod into the gang's group, which may be created later than the pod.
+func (*Backend) PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) {
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))}
+}
+
+// Sync creates the group of the gang's attempt and deletes those of other attempts.
+func (b *Backend) Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang) error {
+	groups := &schedulingv1beta1.PodGroupList{}
+	if err := b.client.List(ctx, groups, client.InNamespace(gang.Namespace), client.MatchingFields{OwnerIndex: string(gang.UID)}); err != nil {
+		return fmt.Errorf("list the PodGroups of PodGang %s: %w", gang.Name, err)
+	}
+	want := desiredGroup(gang)
+	exists := false
+	for i := range groups.Items {
+		group := &groups.Items[i]
+		if group.Name == want.Name {
+			exists = true
+			continue
+		}
+		if group.DeletionTimestamp != nil {
+			continue
+		}
+		if err := b.client.Delete(ctx, group, client.Preconditions{UID: &group.UID}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete PodGroup %s of an earlier attempt: %w", group.Name, err)
+		}
+	}
+	if exists {
+		return nil
+	}
+	if err := b.client.Create(ctx, want); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create PodGroup %s: %w", want.Name, err)
+	}
+	return nil
+}
+
+// Observe reads the conditions of the gang's group.
+func (b *Backend) Observe(ctx context.Context, gang *schedulerv1alpha1.PodGang) (scheduling.Observation, error) {
+	group := &schedulingv1beta1.PodGroup{}
+	err := b.client.Get(ctx, types.NamespacedName{Namespace: gang.Namespace, Name: groupName(gang)}, group)
+	if apierrors.IsNotFound(err) {
+		return scheduling.Observation{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: "the scheduler's group of this gang does not exist"}, nil
+	}
+	if err != nil {
+		return scheduling.Observation{}, fmt.Errorf("read PodGroup %s: %w", groupName(gang), err)
+	}
+	return observe(group), nil
+}
+
+func observe(group *schedulingv1beta1.PodGroup) scheduling.Observation {
+	condition := meta.FindStatusCondition(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
+	if condition == nil {
+		return scheduling.Observation{}
+	}
+	out := scheduling.Observation{Scheduled: condition.Status == metav1.ConditionTrue, Message: condition.Message}
+	switch {
+	case out.Scheduled:
+		out.Reason = schedulerv1alpha1.ReasonPodGangScheduled
+	case condition.Reason == schedulingv1beta1.PodGroupReasonSchedulerError:
+		out.Reason = schedulerv1alpha1.ReasonSchedulerError
+	default:
+		out.Reason = schedulerv1alpha1.ReasonNotEnoughResources
+	}
+	return out
+}
+
+func desiredGroup(gang *schedulerv1alpha1.PodGang) *schedulingv1beta1.PodGroup {
+	groupLabels := maps.Clone(gang.Labels)
+	if groupLabels == nil {
+		groupLabels = map[string]string{}
+	}
+	groupLabels[labels.PodGang] = gang.Name
+	var minCount int32
+	for _, group := range gang.Spec.PodGroups {
+		minCount += group.MinReplicas
+	}
+	return &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            groupName(gang),
+			Namespace:       gang.Namespace,
+			Labels:          groupLabels,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(gang, schedulerv1alpha1.SchemeGroupVersion.WithKind("PodGang"))},
+		},
+		Spec: schedulingv1beta1.PodGroupSpec{
+			SchedulingPolicy:  schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: minCount}},
+			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
+			PriorityClassName: gang.Spec.PriorityClassName,
+		},
+	}
+}
+
+// groupName is new with each gang object and attempt: the scheduler knows groups by
+// name, so a name must never come back.
+func groupName(gang *schedulerv1alpha1.PodGang) string {
+	attempt, _ := labels.ParseIndex(gang.Labels[labels.RestartAttempt])
+	return naming.SchedulingGroup(gang.Name, gang.UID, attempt)
+}
