@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
@@ -31,7 +32,7 @@ func IsAvailable(clique *v1alpha1.PodClique) bool {
 
 // IsScheduled says that enough pods of a clique's current attempt have a node.
 func IsScheduled(clique *v1alpha1.PodClique) bool {
-	return clique.Status.ObservedAttempt == clique.Spec.Attempt && clique.Status.ScheduledReplicas >= effectiveMinAvailable(&clique.Spec)
+	return clique.Status.ObservedAttempt == clique.Spec.Attempt && meta.IsStatusConditionTrue(clique.Status.Conditions, v1alpha1.ConditionTypePodCliqueScheduled)
 }
 
 // observeAvailability evaluates wasAvailable, MinAvailableBreached in the order of
@@ -47,10 +48,10 @@ func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed inde
 		fmt.Sprintf("%d of %d pods are available, at least %d are needed", have, s.Clique.Spec.Replicas, need))
 
 	scheduled, scheduledReason := metav1.ConditionFalse, v1alpha1.ReasonInsufficientScheduledPods
-	// A finished pod that was cleaned up had a node.
+	// A finished pod that is cleaned up had a node.
 	withNode := status.ScheduledReplicas
 	for index := range s.Clique.Spec.Replicas {
-		if _, exists := current[index]; !exists && completed.Has(index) {
+		if pod, exists := current[index]; completed.Has(index) && (!exists || pod.Terminating()) {
 			withNode++
 		}
 	}

@@ -159,7 +159,7 @@ func splitPods(s CliqueSnapshot) podsOf {
 			pods.old = append(pods.old, pod)
 		case pod.Index >= s.Clique.Spec.Replicas:
 			pods.surplus = append(pods.surplus, pod)
-		case taken && other.Terminating() && !pod.Terminating():
+		case taken && goesBefore(pod, other):
 			pods.surplus = append(pods.surplus, other)
 			pods.current[pod.Index] = pod
 		case taken:
@@ -169,6 +169,15 @@ func splitPods(s CliqueSnapshot) podsOf {
 		}
 	}
 	return pods
+}
+
+// goesBefore says which of two pods of one index stays. The answer does not depend on
+// the order in which they were read, else two passes could each delete the other one.
+func goesBefore(pod, other Pod) bool {
+	if pod.Terminating() != other.Terminating() {
+		return other.Terminating()
+	}
+	return pod.UID < other.UID
 }
 
 // count sets the counters. Terminating pods never count (D2).

@@ -21,12 +21,13 @@ const failureMemory = 10 * time.Minute
 
 // exitedWithZero says that a pod is evidence of a finished index: it succeeded, and
 // not only because it was asked to stop. A trainer that exits with 0 on SIGTERM in a
-// drain has not finished (D9).
+// drain has not finished (D9). Both times are whole seconds: most pods that stop on
+// SIGTERM do so within the second of the request, so that second proves nothing.
 func exitedWithZero(pod Pod) bool {
 	if pod.Phase != corev1.PodSucceeded {
 		return false
 	}
-	return pod.DeletionRequested == nil || (!pod.FinishedAt.IsZero() && !pod.FinishedAt.After(*pod.DeletionRequested))
+	return pod.DeletionRequested == nil || (!pod.FinishedAt.IsZero() && pod.FinishedAt.Before(*pod.DeletionRequested))
 }
 
 // observeCompletion adds finished indexes to the record. A finished index stays

@@ -49,7 +49,7 @@ func DecideGang(s GangSnapshot, now time.Time) (schedulerv1alpha1.PodGangStatus,
 		status.Conditions = nil
 	}
 	status.ObservedGeneration = ptr.To(s.PodGang.Generation)
-	have, placed, need, ready := countMembers(s)
+	have, placed, need, ready := countMembers(s, attempt)
 	generation := s.PodGang.Generation
 
 	initialized, reason := metav1.ConditionFalse, "PodGangPodsCreationPending"
@@ -76,14 +76,14 @@ func DecideGang(s GangSnapshot, now time.Time) (schedulerv1alpha1.PodGangStatus,
 	return *status, !apiequality.Semantic.DeepEqual(s.PodGang.Status, *status)
 }
 
-// countMembers counts pods of the gang that exist, that have a node and that are
-// needed, and says whether every clique is available.
-func countMembers(s GangSnapshot) (have, placed, need int32, ready bool) {
+// countMembers counts pods of the gang's attempt that exist, that have a node and that
+// are needed, and says whether every clique is available.
+func countMembers(s GangSnapshot, attempt int32) (have, placed, need int32, ready bool) {
 	ready = true
 	for _, group := range s.PodGang.Spec.PodGroups {
 		need += group.MinReplicas
 		clique := s.Cliques[group.Name]
-		if clique == nil || clique.Status.ObservedAttempt != clique.Spec.Attempt {
+		if !isCurrent(clique, attempt) {
 			ready = false
 			continue
 		}

@@ -128,13 +128,14 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 	for _, expected := range ExpectedCliques(s.Set, index, sizes) {
 		object := s.Cliques[expected.Name]
 		state.cliques = append(state.cliques, cliqueState{expected, object})
-		wanted, ready, ok := expected.Template.Spec.Replicas, int32(0), false
+		wanted, ready := expected.Template.Spec.Replicas, int32(0)
+		current := isCurrent(object, state.attempt)
+		ok := current && IsAvailable(object)
 		if object != nil {
 			wanted = object.Spec.Replicas
 			state.exists = true
-			ok = IsAvailable(object) && object.Spec.Attempt >= state.attempt
 		}
-		if object != nil && object.Status.ObservedAttempt == object.Spec.Attempt && object.Spec.Attempt >= state.attempt {
+		if current {
 			ready = Available(object)
 			state.running = state.running || object.Status.RunningReplicas > 0
 			for _, failed := range object.Status.FailedIndexes {
@@ -143,8 +144,7 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 		}
 		state.pods += wanted
 		state.ready += ready
-		state.succeeded = state.succeeded && object != nil && object.Status.ObservedAttempt == object.Spec.Attempt &&
-			meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionTypeSucceeded)
+		state.succeeded = state.succeeded && current && meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionTypeSucceeded)
 		state.updated = state.updated && object != nil && object.Status.UpdatedReplicas >= effectiveMinAvailable(&object.Spec)
 		if expected.Group == nil {
 			state.available = state.available && ok
@@ -163,6 +163,12 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 		state.available = state.available && availableCopies >= min(ptr.Deref(group.MinAvailable, 1), sizes(index, group))
 	}
 	return state
+}
+
+// isCurrent says that the status of a clique speaks of its replica's attempt, or of a
+// later one of its own: what an earlier attempt came to counts for nothing (D3).
+func isCurrent(clique *v1alpha1.PodClique, replicaAttempt int32) bool {
+	return clique != nil && clique.Status.ObservedAttempt == clique.Spec.Attempt && clique.Spec.Attempt >= replicaAttempt
 }
 
 // sum sets the counters of the set.
@@ -315,7 +321,7 @@ func waitingFor(s SetSnapshot, replica replicaState) *v1alpha1.WaitingFor {
 				continue
 			}
 			waiting.Want += ptr.Deref(clique.Template.Spec.MinAvailable, clique.Template.Spec.Replicas)
-			if clique.object != nil {
+			if isCurrent(clique.object, replica.attempt) {
 				waiting.Have += clique.object.Status.ScheduledReplicas
 			}
 		}
@@ -326,12 +332,13 @@ func waitingFor(s SetSnapshot, replica replicaState) *v1alpha1.WaitingFor {
 		return waiting
 	}
 	for _, clique := range replica.cliques {
-		if clique.object != nil && IsAvailable(clique.object) {
+		current := isCurrent(clique.object, replica.attempt)
+		if current && IsAvailable(clique.object) {
 			continue
 		}
 		waiting := &v1alpha1.WaitingFor{Clique: clique.Template.Name, Status: string(v1alpha1.CliqueStatusReady)}
 		waiting.Want = ptr.Deref(clique.Template.Spec.MinAvailable, clique.Template.Spec.Replicas)
-		if clique.object != nil {
+		if current {
 			waiting.Have = Available(clique.object)
 		}
 		return waiting

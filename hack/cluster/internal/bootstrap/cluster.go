@@ -21,7 +21,7 @@ const (
 	startTimeout = 110 * time.Second
 	// startRestarts is how often a component may end before its first health:
 	// with a wrong flag it ends at once, each time.
-	startRestarts = 4
+	startRestarts = 3
 	// stopGrace is short: nobody uses the cluster any more.
 	stopGrace = 2 * time.Second
 )

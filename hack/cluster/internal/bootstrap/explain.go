@@ -1,16 +1,19 @@
 package bootstrap
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+
+	"github.com/copse-dev/copse/hack/cluster/internal/supervisor"
 )
 
-// tailSize is how much of a log is shown, in bytes.
-const tailSize = 2048
+// shown is how many lines of a log are shown from its beginning and its end: a
+// crash names its cause first, a program that gives up names it last.
+const shown = 12
 
-// explain adds the end of the failed component's log to an error.
+// explain adds what the failed component has written to an error.
 func (c *cluster) explain(err error) error {
 	var failed *componentError
 	if !errors.As(err, &failed) {
@@ -21,18 +24,29 @@ func (c *cluster) explain(err error) error {
 	if readErr != nil {
 		return err
 	}
-	return fmt.Errorf("%w\nThe end of %s:\n%s", err, path, tail(log, tailSize))
+	return fmt.Errorf("%w\nFrom %s:\n%s", err, path, excerpt(lastWords(string(log)), shown))
 }
 
-// tail returns the last whole lines of a text.
-func tail(text []byte, size int) []byte {
-	text = bytes.TrimRight(text, "\n")
-	if len(text) <= size {
+// lastWords returns the output of the last process in the log that wrote
+// something.
+func lastWords(log string) string {
+	processes := strings.Split("\n"+log, "\n"+supervisor.LogMark)
+	for i := len(processes) - 1; i > 0; i-- {
+		_, output, _ := strings.Cut(processes[i], "\n")
+		if output = strings.TrimSpace(output); output != "" {
+			return output
+		}
+	}
+	return strings.TrimSpace(log)
+}
+
+// excerpt shortens a text in the middle to twice the number of lines.
+func excerpt(text string, lines int) string {
+	all := strings.Split(text, "\n")
+	if len(all) <= 2*lines {
 		return text
 	}
-	text = text[len(text)-size:]
-	if _, rest, found := bytes.Cut(text, []byte("\n")); found {
-		return rest
-	}
-	return text
+	left := len(all) - 2*lines
+	return strings.Join(all[:lines], "\n") + fmt.Sprintf("\n[... %d lines ...]\n", left) +
+		strings.Join(all[len(all)-lines:], "\n")
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// LogMark begins the line that each new process has in its log.
+const LogMark = "--- "
+
 const (
 	healthInterval = 50 * time.Millisecond
 	healthTimeout  = 2 * time.Second
@@ -85,9 +88,9 @@ func (p *process) run() string {
 		// Ctrl-C reaches the supervisor alone, which stops things in order.
 		Setpgid: true,
 	}
-	fmt.Fprintf(log, "--- %s %s %s\n", time.Now().Format(time.RFC3339), p.spec.Path, strings.Join(p.spec.Args, " "))
+	fmt.Fprintf(log, "%s%s %s %s\n", LogMark, time.Now().Format(time.RFC3339), p.spec.Path, strings.Join(p.spec.Args, " "))
 	if started, err := p.launch(cmd); err != nil {
-		fmt.Fprintf(log, "--- %v\n", err)
+		fmt.Fprintln(log, err)
 		return err.Error()
 	} else if !started {
 		return ""

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -51,6 +52,9 @@ func ValidateClusterTopologyBinding(binding *grove.ClusterTopologyBinding) field
 // ValidateClusterTopologyBindingUpdate returns what is wrong with changing old into binding.
 func ValidateClusterTopologyBindingUpdate(binding, old *grove.ClusterTopologyBinding) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&binding.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	if binding.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(binding.Spec, old.Spec) {
+		return errs
+	}
 	return append(errs, ValidateClusterTopologyBinding(binding)...)
 }
 

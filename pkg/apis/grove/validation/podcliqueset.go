@@ -3,6 +3,7 @@ package validation
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/naming"
@@ -100,10 +102,7 @@ func validateScalingGroups(template *grove.PodCliqueSetTemplateSpec, cliques set
 		group, groupPath := &template.PodCliqueScalingGroups[i], path.Child("podCliqueScalingGroups").Index(i)
 		errs = append(errs, validateUniqueName(group.Name, names, groupPath.Child("name"))...)
 		errs = append(errs, apivalidation.ValidateAnnotations(group.Annotations, groupPath.Child("annotations"))...)
-		replicas := int32(1)
-		if group.Replicas != nil {
-			replicas = *group.Replicas
-		}
+		replicas := ptr.Deref(group.Replicas, 1)
 		if replicas < 1 {
 			errs = append(errs, field.Invalid(groupPath.Child("replicas"), replicas, "must be at least 1").WithOrigin("minimum"))
 		}
@@ -215,8 +214,8 @@ func validateNameBudget(set string, spec *grove.PodCliqueSetSpec, path *field.Pa
 		clique := &spec.Template.Cliques[i]
 		lastPod := lastIndex(largest(clique.Spec.Replicas, clique.Spec.AutoScalingConfig))
 		name := naming.StandaloneClique(set, lastReplica, clique.Name)
-		if group := groupOf[clique.Name]; group != nil && group.Replicas != nil {
-			lastCopy := lastIndex(largest(*group.Replicas, group.ScaleConfig))
+		if group := groupOf[clique.Name]; group != nil {
+			lastCopy := lastIndex(largest(ptr.Deref(group.Replicas, 1), group.ScaleConfig))
 			name = naming.MemberClique(set, lastReplica, group.Name, lastCopy, clique.Name)
 		}
 		if hostname := naming.Hostname(name, lastPod); len(hostname) > utilvalidation.DNS1123LabelMaxLength {
@@ -247,6 +246,7 @@ func ValidatePodCliqueSetUpdate(pcs, old *grove.PodCliqueSet) field.ErrorList {
 	errs = append(errs, validateImmutable(pcs.Spec.StartupPolicy, old.Spec.StartupPolicy, path.Child("startupPolicy"))...)
 	errs = append(errs, validateImmutable(pcs.Spec.GroupSchedulingConfig, old.Spec.GroupSchedulingConfig, path.Child("groupSchedulingConfig"))...)
 	errs = append(errs, validateTemplateUpdate(&pcs.Spec.Template, &old.Spec.Template, path.Child("template"))...)
+	errs = append(errs, validateCliqueOrder(&pcs.Spec, &old.Spec, path.Child("template", "cliques"))...)
 	if old.Spec.WorkloadType == grove.WorkloadTypeTraining {
 		errs = append(errs, validateTrainingUpdate(&pcs.Spec, &old.Spec, path)...)
 	}
@@ -256,6 +256,28 @@ func ValidatePodCliqueSetUpdate(pcs, old *grove.PodCliqueSet) field.ErrorList {
 		return errs
 	}
 	return append(errs, validatePodCliqueSetSpec(pcs.Name, &pcs.Spec, path)...)
+}
+
+// validateCliqueOrder keeps the order of the cliques where they start in that order: to
+// move a clique would change what an immutable field means.
+func validateCliqueOrder(spec, old *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
+	ordered := old.StartupPolicy != nil && old.StartupPolicy.StartupPolicyOrder == grove.StartupPolicyInOrder ||
+		ptr.Deref(old.Template.StartupType, grove.CliqueStartupTypeAnyOrder) == grove.CliqueStartupTypeInOrder
+	if !ordered || slices.Equal(commonCliques(&spec.Template, &old.Template), commonCliques(&old.Template, &spec.Template)) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, "the order of the cliques is the order in which they start, and is immutable")}
+}
+
+// commonCliques names the cliques of template, in order, that other has too.
+func commonCliques(template, other *grove.PodCliqueSetTemplateSpec) []string {
+	var names []string
+	for i := range template.Cliques {
+		if name := template.Cliques[i].Name; other.Clique(name) != nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func validateTemplateUpdate(template, old *grove.PodCliqueSetTemplateSpec, path *field.Path) field.ErrorList {

@@ -2,6 +2,7 @@ package validation
 
 import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -25,8 +26,13 @@ func ValidateStartGateStatusUpdate(gate, old *grove.StartGate) field.ErrorList {
 	for _, clique := range old.Status.Cliques {
 		before[clique.Name] = clique
 	}
+	seen := sets.New[string]()
 	for i, clique := range gate.Status.Cliques {
 		path := field.NewPath("status", "cliques").Index(i)
+		if seen.Has(clique.Name) {
+			errs = append(errs, field.Duplicate(path.Child("name"), clique.Name))
+		}
+		seen.Insert(clique.Name)
 		if clique.Open && clique.Expired {
 			errs = append(errs, field.Invalid(path.Child("expired"), true, "a gate is either open or expired"))
 		}

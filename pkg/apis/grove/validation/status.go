@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -24,6 +25,17 @@ func validateNotFalling(value, old int32, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must not fall, it is %d", old))}
 	}
 	return nil
+}
+
+// validateUniqueIndex checks the key of a list entry. Two entries of one index would let
+// an attempt fall: only one of them is compared with the next status.
+func validateUniqueIndex(index int32, seen sets.Set[int32], path *field.Path) field.ErrorList {
+	errs := validateNotNegative(index, path)
+	if seen.Has(index) {
+		errs = append(errs, field.Duplicate(path, index))
+	}
+	seen.Insert(index)
+	return errs
 }
 
 func validateCounts(path *field.Path, counts map[string]int32) field.ErrorList {
@@ -107,15 +119,16 @@ func validateAttempts(pcs, old *grove.PodCliqueSet, path *field.Path) field.Erro
 		before[replica.Index] = replica.Attempt
 	}
 	var rise int64
+	seen := sets.New[int32]()
 	for i, replica := range pcs.Status.ReplicaStatuses {
 		replicaPath := path.Child("replicaStatuses").Index(i)
-		errs = append(errs, validateNotNegative(replica.Index, replicaPath.Child("index"))...)
+		errs = append(errs, validateUniqueIndex(replica.Index, seen, replicaPath.Child("index"))...)
 		errs = append(errs, validateNotFalling(replica.Attempt, before[replica.Index], replicaPath.Child("attempt"))...)
 		rise += int64(replica.Attempt) - int64(before[replica.Index])
 		delete(before, replica.Index)
 	}
-	for index, attempt := range before {
-		if attempt > 0 {
+	for _, index := range slices.Sorted(maps.Keys(before)) {
+		if attempt := before[index]; attempt > 0 {
 			errs = append(errs, field.Required(path.Child("replicaStatuses"), fmt.Sprintf("replica %d has attempt %d, which must be kept", index, attempt)))
 		}
 	}
@@ -155,6 +168,15 @@ func ValidatePodCliqueStatusUpdate(clique, old *grove.PodClique) field.ErrorList
 	if status.ObservedAttempt > clique.Spec.Attempt {
 		errs = append(errs, field.Invalid(path.Child("observedAttempt"), status.ObservedAttempt, fmt.Sprintf("must not be greater than spec.attempt, %d", clique.Spec.Attempt)))
 	}
+	if status.CreatedAttempt != nil {
+		errs = append(errs, validateNotNegative(*status.CreatedAttempt, path.Child("createdAttempt"))...)
+	}
+	failed := sets.New[int32]()
+	for i, index := range status.FailedIndexes {
+		indexPath := path.Child("failedIndexes").Index(i)
+		errs = append(errs, validateUniqueIndex(index.Index, failed, indexPath.Child("index"))...)
+		errs = append(errs, validateNotNegative(index.Count, indexPath.Child("count"))...)
+	}
 	if before.CreatedAttempt != nil {
 		if status.CreatedAttempt == nil {
 			errs = append(errs, field.Required(path.Child("createdAttempt"), "does not go back"))
@@ -191,7 +213,11 @@ func ValidatePodCliqueScalingGroupStatusUpdate(group, old *grove.PodCliqueScalin
 		errs = append(errs, field.Invalid(path.Child("availableReplicas"), status.AvailableReplicas, fmt.Sprintf("must not be greater than replicas, %d", status.Replicas)))
 	}
 	after := map[int32]int32{}
-	for _, replica := range status.ReplicaAttempts {
+	seen := sets.New[int32]()
+	for i, replica := range status.ReplicaAttempts {
+		replicaPath := path.Child("replicaAttempts").Index(i)
+		errs = append(errs, validateUniqueIndex(replica.Index, seen, replicaPath.Child("index"))...)
+		errs = append(errs, validateNotNegative(replica.Attempt, replicaPath.Child("attempt"))...)
 		after[replica.Index] = replica.Attempt
 	}
 	for _, replica := range old.Status.ReplicaAttempts {

@@ -19,6 +19,11 @@ func validateTraining(spec *grove.PodCliqueSetSpec, path *field.Path) field.Erro
 		if delay := template.TerminationDelay; delay != nil && delay.Duration == 0 {
 			errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(), "must be more than 0s in Inference; leave it out to switch gang termination off"))
 		}
+		for i := range template.PodCliqueScalingGroups {
+			if delay := template.PodCliqueScalingGroups[i].TerminationDelay; delay != nil && delay.Duration == 0 {
+				errs = append(errs, field.Invalid(templatePath.Child("podCliqueScalingGroups").Index(i).Child("terminationDelay"), delay.Duration.String(), "must be more than 0s in Inference; leave it out to take the set's"))
+			}
+		}
 		return errs
 	}
 

@@ -3,6 +3,7 @@ package validation
 import (
 	"fmt"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,11 +40,15 @@ func ValidatePodGang(gang *scheduler.PodGang) field.ErrorList {
 			}
 		}
 	}
+	configs := sets.New[string]()
 	for i, config := range gang.Spec.TopologyConstraintGroupConfigs {
 		path := field.NewPath("spec", "topologyConstraintGroupConfigs").Index(i)
 		if config.Name == "" {
 			errs = append(errs, field.Required(path.Child("name"), ""))
+		} else if configs.Has(config.Name) {
+			errs = append(errs, field.Duplicate(path.Child("name"), config.Name))
 		}
+		configs.Insert(config.Name)
 		for j, name := range config.PodGroupNames {
 			if !names.Has(name) {
 				errs = append(errs, field.NotFound(path.Child("podGroupNames").Index(j), name))
@@ -56,6 +61,9 @@ func ValidatePodGang(gang *scheduler.PodGang) field.ErrorList {
 // ValidatePodGangUpdate returns what is wrong with changing old into gang.
 func ValidatePodGangUpdate(gang, old *scheduler.PodGang) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&gang.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	if gang.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(gang.Spec, old.Spec) {
+		return errs
+	}
 	return append(errs, ValidatePodGang(gang)...)
 }
 

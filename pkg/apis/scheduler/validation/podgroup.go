@@ -1,6 +1,7 @@
 package validation
 
 import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -80,6 +81,9 @@ func validateMinimum(value *int32, path *field.Path) field.ErrorList {
 // ValidatePodGroupUpdate returns what is wrong with changing old into group.
 func ValidatePodGroupUpdate(group, old *scheduler.PodGroup) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&group.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	if group.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(group.Spec, old.Spec) {
+		return errs
+	}
 	return append(errs, ValidatePodGroup(group)...)
 }
 

@@ -1,0 +1,248 @@
+package gang
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+// corePod is a pod as the API server has it, with the labels that the controller wrote.
+func corePod(change func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "pod-3", UID: "uid",
+			Labels: map[string]string{labels.PodIndex: "3", labels.RestartAttempt: "2", labels.PodTemplateHash: "hash"},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	if change != nil {
+		change(pod)
+	}
+	return pod
+}
+
+func ended(name string, code int32, reason string, offset time.Duration) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: at(offset)},
+	}}
+}
+
+func waiting(name string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}}
+}
+
+func runs(name string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+}
+
+func TestNewPodReads(t *testing.T) {
+	base := Pod{Name: "pod-3", UID: "uid", Index: 3, Attempt: 2, TemplateHash: "hash", Phase: corev1.PodPending}
+	with := func(change func(*Pod)) Pod {
+		want := base
+		change(&want)
+		return want
+	}
+	tests := map[string]struct {
+		pod  func(*corev1.Pod)
+		want Pod
+	}{
+		"the labels": {want: base},
+		"no template hash, of a pod that somebody relabelled": {
+			pod:  func(p *corev1.Pod) { delete(p.Labels, labels.PodTemplateHash) },
+			want: with(func(p *Pod) { p.TemplateHash = "" }),
+		},
+		"a node": {
+			pod:  func(p *corev1.Pod) { p.Spec.NodeName = "node" },
+			want: with(func(p *Pod) { p.Scheduled = true }),
+		},
+		"a scheduling gate": {
+			pod:  func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} },
+			want: with(func(p *Pod) { p.Gated = true }),
+		},
+		"readiness": {
+			pod: func(p *corev1.Pod) {
+				p.Status.Phase = corev1.PodRunning
+				p.Status.Conditions = []corev1.PodCondition{
+					{Type: corev1.ContainersReady, Status: corev1.ConditionFalse}, {Type: corev1.PodReady, Status: corev1.ConditionTrue},
+				}
+			},
+			want: with(func(p *Pod) { p.Phase, p.Started, p.Ready = corev1.PodRunning, true, true }),
+		},
+		"unreadiness, whatever else is true": {
+			pod: func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{
+					{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionFalse},
+				}
+			},
+			want: base,
+		},
+		"a start by the phase": {
+			pod:  func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning },
+			want: with(func(p *Pod) { p.Phase, p.Started = corev1.PodRunning, true }),
+		},
+		"a start by a running init container, though the phase is Pending": {
+			pod: func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{runs("init")}
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{waiting("main")}
+			},
+			want: with(func(p *Pod) { p.Started = true }),
+		},
+		"a start by an init container that has ended": {
+			pod: func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended("first", 0, "Completed", 0), waiting("second")}
+			},
+			want: with(func(p *Pod) { p.Started = true }),
+		},
+		"no start while all containers wait": {
+			pod: func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{waiting("init")}
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{waiting("main")}
+			},
+			want: base,
+		},
+		"the end of the last container, in whatever order they are listed": {
+			pod: func(p *corev1.Pod) {
+				p.Status.Phase = corev1.PodSucceeded
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended("init", 0, "Completed", time.Hour)}
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{
+					ended("a", 0, "Completed", -time.Minute), ended("b", 0, "Completed", -time.Second), ended("c", 0, "Completed", -time.Hour),
+				}
+			},
+			want: with(func(p *Pod) { p.Phase, p.Started, p.FinishedAt = corev1.PodSucceeded, true, now.Add(-time.Second) }),
+		},
+		"the request of a deletion, without the grace that the server adds": {
+			pod: func(p *corev1.Pod) {
+				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(at(30*time.Second)), ptr.To[int64](30)
+			},
+			want: with(func(p *Pod) { p.DeletionRequested = ptr.To(now) }),
+		},
+		"the request of a deletion without a grace period": {
+			pod:  func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(at(-time.Second)) },
+			want: with(func(p *Pod) { p.DeletionRequested = ptr.To(now.Add(-time.Second)) }),
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := NewPod(corePod(tc.pod))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "pod", tc.want, got)
+		})
+	}
+}
+
+func TestNewPodRefusesToGuess(t *testing.T) {
+	tests := map[string]struct {
+		label, value string
+		wantErr      string
+	}{
+		"index that is no number":  {labels.PodIndex, "x", `pod pod-3: label grove.io/podclique-pod-index is "x", not an index`},
+		"negative index":           {labels.PodIndex, "-1", `pod pod-3: label grove.io/podclique-pod-index is "-1", not an index`},
+		"index with leading zeros": {labels.PodIndex, "03", `pod pod-3: label grove.io/podclique-pod-index is "03", not an index`},
+		"index that overflows":     {labels.PodIndex, "4294967299", `pod pod-3: label grove.io/podclique-pod-index is "4294967299", not an index`},
+		"no index":                 {labels.PodIndex, "", `pod pod-3: label grove.io/podclique-pod-index is "", not an index`},
+		"attempt that is no number": {
+			labels.RestartAttempt, "one", `pod pod-3: label grove.io/restart-attempt is "one", not an attempt`,
+		},
+		"no attempt": {labels.RestartAttempt, "", `pod pod-3: label grove.io/restart-attempt is "", not an attempt`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod, err := NewPod(corePod(func(p *corev1.Pod) {
+				p.Labels[tc.label] = tc.value
+				if tc.value == "" {
+					delete(p.Labels, tc.label)
+				}
+			}))
+			if err == nil {
+				t.Fatalf("got %+v, want an error", pod)
+			}
+			expect(t, "error", tc.wantErr, err.Error())
+			expect(t, "pod", Pod{}, pod)
+		})
+	}
+}
+
+func TestNewPodSaysHowAPodFailed(t *testing.T) {
+	tests := map[string]struct {
+		status corev1.PodStatus
+		node   string
+		want   string
+	}{
+		"exit code and node": {
+			status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{ended("main", 1, "Error", 0)}},
+			node:   "gpu-17",
+			want:   "failed (exit code 1) on node gpu-17",
+		},
+		"out of memory": {
+			status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{ended("main", 137, "OOMKilled", 0)}},
+			node:   "gpu-17",
+			want:   "failed (exit code 137, OOMKilled) on node gpu-17",
+		},
+		"no reason of the container": {
+			status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{ended("main", 2, "", 0)}},
+			want:   "failed (exit code 2)",
+		},
+		"of several containers those that failed, by name": {
+			status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{
+				ended("main", 1, "Error", 0), ended("log", 0, "Completed", 0), ended("proxy", 137, "OOMKilled", 0),
+			}},
+			want: "failed (main exit code 1; proxy exit code 137, OOMKilled)",
+		},
+		"a failed init container, by name": {
+			status: corev1.PodStatus{
+				Phase:                 corev1.PodFailed,
+				InitContainerStatuses: []corev1.ContainerStatus{ended("fetch", 3, "Error", 0)},
+				ContainerStatuses:     []corev1.ContainerStatus{waiting("main")},
+			},
+			node: "n",
+			want: "failed (fetch exit code 3) on node n",
+		},
+		"the reason of the pod, when no container ran": {
+			status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"},
+			node:   "n",
+			want:   "failed (OutOfcpu) on node n",
+		},
+		"both reasons": {
+			status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", ContainerStatuses: []corev1.ContainerStatus{ended("main", 143, "Error", 0)}},
+			want:   "failed (exit code 143; Evicted)",
+		},
+		"nothing known": {status: corev1.PodStatus{Phase: corev1.PodFailed}, want: "failed"},
+		"a pod that runs has not failed, though a container did": {
+			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{ended("main", 1, "Error", 0)}},
+			node:   "n",
+		},
+		"a pod that succeeded has not failed": {
+			status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{ended("main", 0, "Completed", 0)}},
+			node:   "n",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod, err := NewPod(corePod(func(p *corev1.Pod) { p.Status, p.Spec.NodeName = tc.status, tc.node }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "failure", tc.want, pod.Failure)
+		})
+	}
+}
+
+func TestPodEndsByItsPhaseAlone(t *testing.T) {
+	tests := map[corev1.PodPhase]bool{
+		corev1.PodPending: false, corev1.PodRunning: false, corev1.PodUnknown: false,
+		corev1.PodSucceeded: true, corev1.PodFailed: true,
+	}
+	for phase, want := range tests {
+		if diff := cmp.Diff(want, Pod{Phase: phase}.Ended()); diff != "" {
+			t.Errorf("%s: %s", phase, diff)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/test/framework"
+)
+
+// addNode adds a simulated node that alone has a resource; pods that ask for it go
+// nowhere else.
+func addNode(t *testing.T, name, resourceName string, count string) {
+	t.Helper()
+	resources := corev1.ResourceList{
+		corev1.ResourceCPU:                resource.MustParse("16"),
+		corev1.ResourceMemory:             resource.MustParse("64Gi"),
+		corev1.ResourcePods:               resource.MustParse("100"),
+		corev1.ResourceName(resourceName): resource.MustParse(count),
+	}
+	_, err := cluster.Kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"type": "kwok", corev1.LabelHostname: name}},
+		Status:     corev1.NodeStatus{Capacity: resources, Allocatable: resources},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cluster.Kube.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})
+	})
+}
+
+// scarce is a training set whose pods ask for one unit of a resource each.
+func scarce(name, resourceName string, workers int) string {
+	return fmt.Sprintf(`
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: %s}
+spec:
+  replicas: 1
+  workloadType: Training
+  template:
+    cliques:
+      - name: worker
+        spec:
+          replicas: %d
+          podSpec:
+            containers: [{name: main, image: example.com/trainer, resources: {limits: {%s: 1}}}]
+`, name, workers, resourceName)
+}
+
+func TestAGangThatDoesNotFitStaysWhollyPendingAndStartsWhenRoomAppears(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	const units = "example.com/unit"
+	addNode(t, "scarce-1", units, "3")
+	ns.Apply(scarce("job", units, 4))
+
+	// All pods exist, three would fit, and not one has a node.
+	ns.WaitForPods(4, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
+	ns.Eventually(time.Minute, func(context.Context) error {
+		if out := ns.Kubectl("get", "pcs", "job"); !strings.Contains(out, "NotEnoughResources") {
+			return fmt.Errorf("kubectl get does not say what the set waits for:\n%s", out)
+		}
+		return nil
+	})
+	ns.Never(2*time.Second, func(ctx context.Context) error {
+		pods, err := ns.Pods(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range pods {
+			if pods[i].Spec.NodeName != "" {
+				return fmt.Errorf("pod %s of a gang that does not fit is on node %s", pods[i].Name, pods[i].Spec.NodeName)
+			}
+		}
+		return nil
+	})
+	if phase := ns.Set("job").Status.Phase; phase != grovev1alpha1.PodCliqueSetPending {
+		t.Errorf("phase is %s", phase)
+	}
+
+	addNode(t, "scarce-2", units, "1")
+	ns.WaitForPods(4, time.Minute, framework.IsReady)
+	pcs := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetRunning, time.Minute)
+	if pcs.Status.ReplicaStatuses[0].WaitingFor != nil {
+		ns.Eventually(10*time.Second, func(context.Context) error {
+			if w := ns.Set("job").Status.ReplicaStatuses[0].WaitingFor; w != nil {
+				return fmt.Errorf("the running set still waits for %+v", w)
+			}
+			return nil
+		})
+	}
+}
+
+// Two gangs of which only one fits do not each take half.
+func TestTwoGangsThatDoNotFitTogetherRunOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	const units = "example.com/slot"
+	addNode(t, "slots", units, "4")
+	ns.Apply(scarce("one", units, 3) + "---" + scarce("two", units, 3))
+	ns.WaitForPods(3, time.Minute, framework.IsReady)
+	pods := ns.WaitForPods(3, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
+	running := map[string]int{}
+	for i := range pods {
+		if pods[i].Spec.NodeName != "" {
+			running[pods[i].Labels["app.kubernetes.io/part-of"]]++
+		}
+	}
+	if len(running) != 1 {
+		t.Fatalf("pods with a node per set: %v", running)
+	}
+	for name := range running {
+		ns.Kubectl("delete", "pcs", name, "--timeout=60s")
+	}
+	ns.WaitForPods(3, time.Minute, framework.IsReady)
+}

@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+)
+
+// A training set of 1000 pods runs to its end, with about one write per pod. Writes are
+// counted by the API server; those of the scheduler and of the nodes are not the
+// controllers' and are left out by resource and subresource.
+func TestAThousandPodsCostOneWriteEach(t *testing.T) {
+	const pods = 1000
+	ns := cluster.Namespace(t)
+	// What earlier tests leave to be deleted is written by the controllers too.
+	ns.Eventually(2*time.Minute, func(ctx context.Context) error {
+		sets, err := cluster.Copse.GroveV1alpha1().PodCliqueSets("").List(ctx, metav1.ListOptions{})
+		if err == nil && len(sets.Items) > 0 {
+			err = fmt.Errorf("there are still %d sets", len(sets.Items))
+		}
+		return err
+	})
+	before := countWrites(t)
+	began := time.Now()
+	ns.Apply(strings.Replace(training("big", 1, pods, "1s"), "image: example.com/trainer", "image: example.com/trainer, resources: {requests: {cpu: 10m}}", 1))
+	ns.WaitForPhase("big", grovev1alpha1.PodCliqueSetSucceeded, 8*time.Minute)
+	took := time.Since(began)
+	after := countWrites(t)
+
+	creates := after["POST pods"] - before["POST pods"]
+	deletes := after["DELETE pods"] - before["DELETE pods"]
+	var total float64
+	var text []string
+	for what, n := range after {
+		if n -= before[what]; n > 0 {
+			total += n
+			text = append(text, fmt.Sprintf("%s: %.0f", what, n))
+		}
+	}
+	t.Logf("%d pods succeeded after %s; %.3f writes per pod by the controllers: %s", pods, took.Round(time.Second), total/pods, strings.Join(text, ", "))
+	if creates != pods {
+		t.Errorf("%.0f pods were created", creates)
+	}
+	if deletes != 0 {
+		t.Errorf("%.0f pods were deleted", deletes)
+	}
+	if total/pods > 1.1 {
+		t.Errorf("the controllers write %.3f times per pod, at most 1.1 are allowed", total/pods)
+	}
+}
+
+// countWrites counts the writes that only Copse's controllers make, by what they write.
+func countWrites(t *testing.T) map[string]float64 {
+	t.Helper()
+	out := map[string]float64{}
+	for _, component := range []string{"kube-apiserver", "copse-apiserver"} {
+		for _, metric := range requestCounts(t, cluster.Components[component].Metrics) {
+			labels := map[string]string{}
+			for _, pair := range metric.GetLabel() {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			if !isControllerWrite(component, labels) {
+				continue
+			}
+			what := labels["verb"] + " " + labels["resource"]
+			if sub := labels["subresource"]; sub != "" {
+				what += "/" + sub
+			}
+			out[what] += metric.GetCounter().GetValue()
+		}
+	}
+	return out
+}
+
+// isControllerWrite says whether a counted request is of a kind that the controllers
+// make: pods themselves, Services and groups in the cluster; everything but the user's
+// own writes of sets in ours.
+func isControllerWrite(component string, labels map[string]string) bool {
+	switch labels["verb"] {
+	case "POST", "PUT", "PATCH", "APPLY", "DELETE":
+	default:
+		return false
+	}
+	if component == "copse-apiserver" {
+		return labels["resource"] != "podcliquesets" || labels["subresource"] == "status"
+	}
+	switch labels["resource"] {
+	case "pods":
+		return labels["subresource"] == "" && labels["verb"] != "PATCH"
+	case "services":
+		return true
+	case "podgroups":
+		return labels["group"] == "scheduling.k8s.io" && labels["subresource"] == "" && labels["verb"] != "PATCH"
+	}
+	return false
+}
+
+func requestCounts(t *testing.T, url string) []*dto.Metric {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	config := rest.CopyConfig(cluster.Config)
+	config.Host = strings.TrimSuffix(url, "/metrics")
+	// The administrator's certificate is known; the server's is its own authority's.
+	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
+	client, err := rest.UnversionedRESTClientFor(withCodec(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := client.Get().AbsPath("/metrics").Stream(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families["apiserver_request_total"].GetMetric()
+}
+
+func withCodec(config *rest.Config) *rest.Config {
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	return config
+}

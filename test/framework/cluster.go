@@ -1,0 +1,220 @@
+// Package framework starts a real cluster with Copse for a package of tests, and gives
+// tests what they need of it: clients, kubectl, namespaces of their own, and power over
+// the processes. The cluster is that of hack/cluster; nothing in it is mocked but the
+// nodes, which KWOK plays.
+package framework
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	copseclient "github.com/copse-dev/copse/pkg/generated/clientset/versioned"
+)
+
+// startTimeout bounds the start of a cluster on a machine that is busy with others.
+const startTimeout = 3 * time.Minute
+
+// Cluster is a running cluster with Copse.
+type Cluster struct {
+	// Config connects as an administrator, without a limit of requests of its own.
+	Config *rest.Config
+	// Kube is a client of the cluster's own kinds, and Copse one of Copse's.
+	Kube  kubernetes.Interface
+	Copse copseclient.Interface
+	// Components are the processes by name.
+	Components map[string]Component
+
+	bin     string
+	dir     string
+	process *exec.Cmd
+	stdin   io.Closer
+}
+
+// Component is a process of the cluster, as hack/cluster describes it in cluster.json.
+type Component struct {
+	URL     string `json:"url"`
+	Metrics string `json:"metrics"`
+	Log     string `json:"log"`
+}
+
+// Run starts a cluster, runs the tests of a package with it, and stops it. The flags
+// go to the cluster tool. It is called from TestMain and returns the exit code.
+func Run(m *testing.M, set func(*Cluster), flags ...string) int {
+	c, err := start(flags...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "start the cluster:", err)
+		return 1
+	}
+	defer c.stop()
+	set(c)
+	return m.Run()
+}
+
+// Root is the repository's top folder.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
+
+func start(flags ...string) (*Cluster, error) {
+	bin := filepath.Join(Root(), "bin")
+	for _, name := range []string{"cluster", "copse-apiserver", "copse-controller-manager"} {
+		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
+			return nil, fmt.Errorf("%w: run 'make build' first", err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "copse-test-")
+	if err != nil {
+		return nil, err
+	}
+	// The tool ends with its standard input, and everything it started with it: a test
+	// that is killed leaves nothing behind.
+	cmd := exec.Command(filepath.Join(bin, "cluster"), append([]string{"run", "--dir", dir, "--copse", "--until-stdin-closes"}, flags...)...)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c := &Cluster{bin: bin, dir: dir, process: cmd, stdin: stdin}
+	log := &tail{}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		scanner := bufio.NewScanner(output)
+		for scanner.Scan() {
+			log.add(scanner.Text())
+		}
+	}()
+	if err := c.waitReady(ended); err != nil {
+		c.stop()
+		return nil, fmt.Errorf("%w\n%s", err, log)
+	}
+	if err := c.connect(); err != nil {
+		c.stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) waitReady(ended <-chan struct{}) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(startTimeout)
+	for {
+		select {
+		case <-ended:
+			return errors.New("the cluster tool has ended")
+		case <-deadline:
+			return fmt.Errorf("the cluster is not ready after %s", startTimeout)
+		case <-ticker.C:
+			if _, err := os.Stat(filepath.Join(c.dir, "ready")); err == nil {
+				return nil
+			}
+		}
+	}
+}
+
+func (c *Cluster) connect() error {
+	text, err := os.ReadFile(filepath.Join(c.dir, "cluster.json"))
+	if err != nil {
+		return err
+	}
+	var described struct {
+		Components map[string]Component `json:"components"`
+	}
+	if err := json.Unmarshal(text, &described); err != nil {
+		return err
+	}
+	c.Components = described.Components
+	if c.Config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig()); err != nil {
+		return err
+	}
+	c.Config.QPS = -1
+	if c.Kube, err = kubernetes.NewForConfig(c.Config); err != nil {
+		return err
+	}
+	c.Copse, err = copseclient.NewForConfig(c.Config)
+	return err
+}
+
+// Kubeconfig is the administrator's kubeconfig file.
+func (c *Cluster) Kubeconfig() string {
+	return filepath.Join(c.dir, "kubeconfig")
+}
+
+func (c *Cluster) stop() {
+	_ = c.stdin.Close()
+	_ = c.process.Wait()
+	if os.Getenv("COPSE_KEEP_LOGS") != "" {
+		fmt.Fprintln(os.Stderr, "logs are kept in", filepath.Join(c.dir, "logs"))
+		return
+	}
+	_ = os.RemoveAll(c.dir)
+}
+
+// Kill ends a process with SIGKILL. It is started again by the cluster tool.
+func (c *Cluster) Kill(t *testing.T, component string) {
+	t.Helper()
+	c.tool(t, "kill", component)
+}
+
+// Stop ends a process, which stays down until Start.
+func (c *Cluster) Stop(t *testing.T, component string) {
+	t.Helper()
+	c.tool(t, "stop", component)
+}
+
+// Start starts a stopped process and waits until it can do its work.
+func (c *Cluster) Start(t *testing.T, component string) {
+	t.Helper()
+	c.tool(t, "start", component)
+}
+
+func (c *Cluster) tool(t *testing.T, verb, component string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), verb, component, "--dir", c.dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("cluster %s %s: %v\n%s", verb, component, err, out)
+	}
+}
+
+// tail keeps the last lines of an output.
+type tail struct {
+	lines []string
+}
+
+func (l *tail) add(line string) {
+	const kept = 40
+	l.lines = append(l.lines, line)
+	if len(l.lines) > kept {
+		l.lines = l.lines[1:]
+	}
+}
+
+func (l *tail) String() string {
+	return strings.Join(l.lines, "\n")
+}

@@ -1,0 +1,164 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+)
+
+// Namespace is a namespace of one test. Everything in it goes with the test.
+type Namespace struct {
+	Name    string
+	cluster *Cluster
+	t       *testing.T
+}
+
+// Namespace makes a namespace for a test. When the test fails, what is in it is logged.
+func (c *Cluster) Namespace(t *testing.T) *Namespace {
+	t.Helper()
+	created, err := c.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &Namespace{Name: created.Name, cluster: c, t: t}
+	t.Cleanup(func() {
+		if t.Failed() {
+			n.explain()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		// Sets go first: their pods then go in parallel, and not one by one.
+		_ = c.Copse.GroveV1alpha1().PodCliqueSets(n.Name).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		_ = c.Kube.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})
+	})
+	return n
+}
+
+// explain logs what a person would look at.
+func (n *Namespace) explain() {
+	for _, args := range [][]string{
+		{"get", "pcs,pcsg,pclq,pg,pods,svc", "-o", "wide"},
+		{"get", "podgroups.scheduling.k8s.io", "-o", "yaml"},
+		{"describe", "pcs"},
+		{"get", "events", "--field-selector", "type=Warning", "--sort-by=.lastTimestamp"},
+	} {
+		out, stderr, _ := n.kubectl("", args...)
+		n.t.Logf("kubectl %s:\n%s%s", strings.Join(args, " "), shorten(out), stderr)
+	}
+}
+
+func shorten(text string) string {
+	const most = 8000
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "\n…"
+}
+
+// Eventually waits until a condition holds: until check returns nil. It looks often and
+// fails with the last error.
+func (n *Namespace) Eventually(timeout time.Duration, check func(ctx context.Context) error) {
+	n.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		n.t.Fatalf("not within %s: %v", timeout, last)
+	}
+}
+
+// Never watches for as long as a duration that a condition never holds: that check
+// returns nil all the time.
+func (n *Namespace) Never(during time.Duration, check func(ctx context.Context) error) {
+	n.t.Helper()
+	var failed error
+	_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, during, true, func(ctx context.Context) (bool, error) {
+		failed = check(ctx)
+		return failed != nil, nil
+	})
+	if failed != nil {
+		n.t.Fatal(failed)
+	}
+}
+
+// Set reads a set.
+func (n *Namespace) Set(name string) *grovev1alpha1.PodCliqueSet {
+	n.t.Helper()
+	pcs, err := n.cluster.Copse.GroveV1alpha1().PodCliqueSets(n.Name).Get(n.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return pcs
+}
+
+// WaitForPhase waits until a set is in a phase, and returns it.
+func (n *Namespace) WaitForPhase(name string, phase grovev1alpha1.PodCliqueSetPhase, timeout time.Duration) *grovev1alpha1.PodCliqueSet {
+	n.t.Helper()
+	var pcs *grovev1alpha1.PodCliqueSet
+	n.Eventually(timeout, func(ctx context.Context) error {
+		var err error
+		if pcs, err = n.cluster.Copse.GroveV1alpha1().PodCliqueSets(n.Name).Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		if pcs.Status.Phase != phase {
+			return fmt.Errorf("phase is %q, want %q", pcs.Status.Phase, phase)
+		}
+		return nil
+	})
+	return pcs
+}
+
+// Pods lists the pods of the namespace.
+func (n *Namespace) Pods(ctx context.Context) ([]corev1.Pod, error) {
+	list, err := n.cluster.Kube.CoreV1().Pods(n.Name).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// WaitForPods waits until the namespace has as many pods that match, and returns them all.
+func (n *Namespace) WaitForPods(count int, timeout time.Duration, matches func(*corev1.Pod) bool) []corev1.Pod {
+	n.t.Helper()
+	var pods []corev1.Pod
+	n.Eventually(timeout, func(ctx context.Context) error {
+		var err error
+		if pods, err = n.Pods(ctx); err != nil {
+			return err
+		}
+		have := 0
+		for i := range pods {
+			if matches(&pods[i]) {
+				have++
+			}
+		}
+		if have != count {
+			return fmt.Errorf("%d of %d pods match, want %d", have, len(pods), count)
+		}
+		return nil
+	})
+	return pods
+}
+
+// IsReady says that a pod is Ready and not on its way out.
+func IsReady(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil {
+		return false
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
