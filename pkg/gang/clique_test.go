@@ -185,9 +185,6 @@ func TestOldPodsOnlyEverGo(t *testing.T) {
 		clique *grovev1alpha1.PodClique
 		pods   []Pod
 		want   actions
-		// wantStatus is checked where it is set.
-		completed string
-		failures  string
 	}{
 		"they are deleted, and nothing is made beside them": {
 			clique: training(2, inAttempt(1), notCreated), pods: podsOfAll(2, ready),
@@ -280,10 +277,10 @@ func TestOneOfTwoPodsOfAnIndexStays(t *testing.T) {
 		pods []Pod
 		want []types.UID
 	}{
-		"two that are alike":               {pods(podOf(0, running, withUID("a")), podOf(0, running, withUID("b"))), []types.UID{"b"}},
-		"the one that terminates, goes":    {pods(podOf(0, running, withUID("a"), terminating), podOf(0, running, withUID("b"))), nil},
-		"three":                            {pods(podOf(0, running, withUID("a")), podOf(0, running, withUID("b")), podOf(0, running, withUID("c"))), []types.UID{"b", "c"}},
-		"two of three go, one goes alread": {pods(podOf(0, running, withUID("a"), terminating), podOf(0, running, withUID("b")), podOf(0, running, withUID("c"))), []types.UID{"c"}},
+		"two that are alike":            {pods(podOf(0, running, withUID("a")), podOf(0, running, withUID("b"))), []types.UID{"b"}},
+		"the one that terminates, goes": {pods(podOf(0, running, withUID("a"), terminating), podOf(0, running, withUID("b"))), nil},
+		"three":                         {pods(podOf(0, running, withUID("a")), podOf(0, running, withUID("b")), podOf(0, running, withUID("c"))), []types.UID{"b", "c"}},
+		"two that stay to choose from":  {pods(podOf(0, running, withUID("a"), terminating), podOf(0, running, withUID("b")), podOf(0, running, withUID("c"))), []types.UID{"c"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

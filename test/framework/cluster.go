@@ -84,7 +84,14 @@ func start(flags ...string) (*Cluster, error) {
 	}
 	// The tool ends with its standard input, and everything it started with it: a test
 	// that is killed leaves nothing behind.
-	cmd := exec.Command(filepath.Join(bin, "cluster"), append([]string{"run", "--dir", dir, "--copse", "--until-stdin-closes"}, flags...)...)
+	args := []string{
+		"run", "--dir", dir, "--copse", "--until-stdin-closes",
+		// A killed controller manager cannot give its Lease back: do not wait long for it.
+		"--copse-manager-args=--leader-election-lease-duration=2s",
+		"--copse-manager-args=--leader-election-renew-deadline=1500ms",
+		"--copse-manager-args=--leader-election-retry-period=300ms",
+	}
+	cmd := exec.Command(filepath.Join(bin, "cluster"), append(args, flags...)...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

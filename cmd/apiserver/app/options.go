@@ -57,6 +57,10 @@ func NewOptions() *Options {
 	}
 	o.Recommended.Etcd.StorageConfig.EncodeVersioner = apiserver.StorageVersioner()
 	o.Recommended.SecureServing.BindPort = 8443
+	// Without these the end of the server waits a minute for watches, which end by
+	// themselves only when their clients do.
+	o.ServerRun.ShutdownSendRetryAfter = true
+	o.ServerRun.ShutdownWatchTerminationGracePeriod = 10 * time.Second
 	return o
 }
 

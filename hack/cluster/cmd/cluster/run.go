@@ -45,7 +45,8 @@ func untilClosed(ctx context.Context, in io.Reader) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
-		io.Copy(io.Discard, in)
+		// An input that cannot be read has ended as well.
+		_, _ = io.Copy(io.Discard, in)
 	}()
 	return ctx
 }

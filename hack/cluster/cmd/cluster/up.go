@@ -65,24 +65,26 @@ func up(ctx context.Context, dir state.Dir, args []string, progress io.Writer) e
 	defer cancel()
 	if pid != 0 {
 		fmt.Fprintf(progress, "the cluster is being started, by supervisor %d\n", pid)
-		return awaitReady(ctx, dir, pid, nil, nil)
+		return awaitReady(ctx, dir, pid, nil, func() {})
 	}
 
 	s, err := startSupervisor(dir, args)
 	if err != nil {
 		return err
 	}
-	err = awaitReady(ctx, dir, s.pid, s.ended, func() { io.Copy(progress, s.log) })
+	defer s.log.Close()
+	follow := func() { copyProgress(progress, s.log) }
+	err = awaitReady(ctx, dir, s.pid, s.ended, follow)
 	if err == nil {
 		return nil
 	}
 	if other, _ := dir.Supervisor(); other != 0 && other != s.pid {
 		// Somebody else was faster to start one.
-		return awaitReady(ctx, dir, other, nil, nil)
+		return awaitReady(ctx, dir, other, nil, func() {})
 	}
 	if ctx.Err() != nil {
 		// Late or interrupted: half a cluster is of no use.
-		io.Copy(progress, s.log)
+		follow()
 		stop, cancel := context.WithTimeout(context.Background(), downTimeout)
 		defer cancel()
 		err = errors.Join(err, end(stop, dir))
@@ -94,7 +96,13 @@ func up(ctx context.Context, dir state.Dir, args []string, progress io.Writer) e
 type startedSupervisor struct {
 	pid   int
 	ended <-chan error
-	log   io.Reader // what it reports from now on
+	log   io.ReadCloser // what it reports from now on
+}
+
+// copyProgress copies what has been reported meanwhile. To see nothing of it
+// is no reason to give up.
+func copyProgress(out io.Writer, log io.Reader) {
+	_, _ = io.Copy(out, log)
 }
 
 // startSupervisor starts a supervisor that outlives this process.
@@ -132,10 +140,8 @@ func startSupervisor(dir state.Dir, args []string) (*startedSupervisor, error) {
 
 // awaitReady waits until the supervisor says that the cluster is ready. ended
 // receives when the supervisor ends; without it the supervisor is asked for.
+// follow is called now and then.
 func awaitReady(ctx context.Context, dir state.Dir, pid int, ended <-chan error, follow func()) error {
-	if follow == nil {
-		follow = func() {}
-	}
 	for {
 		follow()
 		if dir.Ready(pid) {
@@ -145,9 +151,9 @@ func awaitReady(ctx context.Context, dir state.Dir, pid int, ended <-chan error,
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("not ready within %s, see %s%s", upTimeout, dir.Log("supervisor"), unhealthy(dir))
-		case <-ended:
+		case err := <-ended:
 			follow()
-			return fmt.Errorf("the supervisor ended, its log is %s", dir.Log("supervisor"))
+			return errors.Join(fmt.Errorf("the supervisor ended, its log is %s", dir.Log("supervisor")), err)
 		case <-time.After(50 * time.Millisecond):
 		}
 		if ended == nil {

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,9 +65,9 @@ func Run(ctx context.Context, o Options, report func(format string, args ...any)
 		return err
 	}
 	defer func() {
-		o.Dir.SetReady(false)
+		unready := o.Dir.SetReady(false)
 		c.supervisor.Close(stopGrace)
-		commands.Close()
+		err = errors.Join(err, unready, commands.Close())
 		report("all is stopped")
 	}()
 

@@ -30,6 +30,7 @@ type Server struct {
 	supervisor *supervisor.Supervisor
 	shutdown   func()
 	http       http.Server
+	ended      chan error
 }
 
 // Serve answers commands for the supervisor in the background. shutdown is
@@ -39,9 +40,9 @@ func Serve(dir state.Dir, s *supervisor.Supervisor, shutdown func()) (*Server, e
 	if err != nil {
 		return nil, err
 	}
-	srv := &Server{dir: dir, supervisor: s, shutdown: shutdown}
+	srv := &Server{dir: dir, supervisor: s, shutdown: shutdown, ended: make(chan error, 1)}
 	srv.http.Handler = srv.handler()
-	go srv.http.Serve(l)
+	go func() { srv.ended <- srv.http.Serve(l) }()
 	return srv, nil
 }
 
@@ -50,8 +51,16 @@ func Serve(dir state.Dir, s *supervisor.Supervisor, shutdown func()) (*Server, e
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	s.http.Shutdown(ctx)
-	return errors.Join(s.http.Close(), os.RemoveAll(s.dir.ControlSocket()))
+	if s.http.Shutdown(ctx) != nil {
+		// Whoever waits for something long, such as a stop, waits in vain.
+		if err := s.http.Close(); err != nil {
+			return err
+		}
+	}
+	if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return os.RemoveAll(s.dir.ControlSocket())
 }
 
 func (s *Server) handler() http.Handler {
@@ -70,12 +79,17 @@ func (s *Server) handler() http.Handler {
 }
 
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(Status{
+	answer, err := json.Marshal(Status{
 		PID:        os.Getpid(),
 		Ready:      s.dir.Ready(os.Getpid()),
 		Components: s.supervisor.Status(r.Context()),
 	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintln(w, string(answer))
 }
 
 func (s *Server) stop(r *http.Request) error {

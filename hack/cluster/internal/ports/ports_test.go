@@ -42,6 +42,7 @@ func reserve(t *testing.T, preferred int) Port {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Release() })
+	// A test may have released it.
+	t.Cleanup(func() { _ = p.Release() })
 	return p
 }

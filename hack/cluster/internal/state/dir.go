@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/copse-dev/copse/hack/cluster/internal/certs"
 )
@@ -65,24 +64,17 @@ func (d Dir) Remove() error {
 		return err
 	}
 	for _, e := range entries {
-		if path := d.path(e.Name()); path != d.PIDFile() {
-			if err := removeAll(path); err != nil {
-				return err
-			}
+		path := d.path(e.Name())
+		if path == d.PIDFile() {
+			continue
 		}
-	}
-	return os.RemoveAll(string(d))
-}
-
-// removeAll is patient: the components of a supervisor that was killed take a
-// moment to die, and write until then.
-func removeAll(path string) error {
-	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		err := os.RemoveAll(path)
-		if err == nil || time.Now().After(deadline) {
+		// The components of a supervisor that was killed take a moment to die,
+		// and write until then.
+		if err := patiently(func() error { return os.RemoveAll(path) }); err != nil {
 			return err
 		}
 	}
+	return os.RemoveAll(string(d))
 }
 
 func (d Dir) path(elem ...string) string {

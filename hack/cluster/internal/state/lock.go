@@ -25,9 +25,8 @@ func (d Dir) Lock() error {
 		return fmt.Errorf("open %s: %w", d.PIDFile(), err)
 	}
 	if err := unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, wholeFile()); err != nil {
-		unix.Close(fd)
 		pid, _ := readPID(d.PIDFile())
-		return fmt.Errorf("%w, with supervisor %d", ErrRunning, pid)
+		return errors.Join(fmt.Errorf("%w, with supervisor %d", ErrRunning, pid), unix.Close(fd))
 	}
 	// In place: a file that takes its name would not be locked.
 	if err := unix.Ftruncate(fd, 0); err != nil {
@@ -57,10 +56,27 @@ func (d Dir) Supervisor() (int, error) {
 		return 0, nil
 	}
 	// A supervisor writes its process id a moment after it has the lock.
-	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-		pid, err := readPID(d.PIDFile())
-		if err == nil || time.Now().After(deadline) {
-			return pid, err
+	var pid int
+	err = patiently(func() (err error) {
+		pid, err = readPID(d.PIDFile())
+		return err
+	})
+	return pid, err
+}
+
+// patiently repeats a function for up to two seconds until it succeeds, and
+// returns its last failure.
+func patiently(do func() error) error {
+	deadline := time.After(2 * time.Second)
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-deadline:
+			return err
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

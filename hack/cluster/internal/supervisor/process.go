@@ -49,7 +49,7 @@ func (p *process) loop() {
 
 	pause := newBackoff()
 	for {
-		p.await(context.Background(), func() bool { return p.wanted || p.closing })
+		p.awaitWanted()
 		if p.isClosing() {
 			return
 		}
@@ -181,21 +181,23 @@ func (p *process) stop(ctx context.Context, grace time.Duration) error {
 
 func (p *process) close(grace time.Duration) {
 	p.update(func() { p.closing = true })
-	p.end(context.Background(), grace)
+	// It fails when the context ends, which this one does not.
+	_ = p.end(context.Background(), grace)
 }
 
 // end asks the process to end, forces it after the grace time and returns
 // when it is gone.
 func (p *process) end(ctx context.Context, grace time.Duration) error {
 	gone := func() bool { return p.current == nil }
-	p.signal(syscall.SIGTERM)
+	// A signal that fails finds the process gone.
+	_ = p.signal(syscall.SIGTERM)
 	patience, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if p.await(patience, gone) == nil {
 		return nil
 	}
 	p.report("%s did not stop within %s and is killed", p.spec.Name, grace)
-	p.signal(syscall.SIGKILL)
+	_ = p.signal(syscall.SIGKILL)
 	return p.await(ctx, gone)
 }
 
@@ -234,11 +236,16 @@ func (p *process) status(ctx context.Context) Status {
 	return s
 }
 
+// awaitWanted waits until there is something to do.
+func (p *process) awaitWanted() {
+	_ = p.await(context.Background(), func() bool { return p.wanted || p.closing })
+}
+
 // pause waits before the next start, unless somebody is in a hurry.
 func (p *process) pause(wait time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	p.await(ctx, func() bool { return p.hurry || p.closing || !p.wanted })
+	_ = p.await(ctx, func() bool { return p.hurry || p.closing || !p.wanted })
 }
 
 func (p *process) started() int {

@@ -57,9 +57,11 @@ func TestStoppedProcessStaysDown(t *testing.T) {
 	if err := s.Stop(t.Context(), "deaf", 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * firstPause)
-	if st := s.Status(t.Context())[0]; st.PID != 0 || !st.Stopped {
-		t.Errorf("a stopped process runs: %+v", st)
+	for range 20 {
+		<-time.After(firstPause / 10)
+		if st := s.Status(t.Context())[0]; st.PID != 0 || !st.Stopped {
+			t.Fatalf("a stopped process runs: %+v", st)
+		}
 	}
 	if err := s.Start("deaf"); err != nil {
 		t.Fatal(err)
@@ -143,13 +145,16 @@ func run(t *testing.T, s *Supervisor, spec Spec) {
 // waitFor returns the status of the first process once it is as wanted.
 func waitFor(t *testing.T, s *Supervisor, wanted func(Status) bool) Status {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	deadline := time.After(10 * time.Second)
+	for {
 		st := s.Status(t.Context())[0]
 		if wanted(st) {
 			return st
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-deadline:
 			t.Fatalf("status stays %+v", st)
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }

@@ -115,22 +115,24 @@ func validateScalingGroups(template *grove.PodCliqueSetTemplateSpec, cliques set
 			errs = append(errs, field.Required(namesPath, "a scaling group needs at least one clique"))
 		}
 		for j, name := range group.CliqueNames {
+			other, taken := groupOf[name]
 			switch {
 			case !cliques.Has(name):
 				errs = append(errs, field.NotFound(namesPath.Index(j), name))
-			case groupOf[name] == group.Name:
+			case taken && other == group.Name:
 				errs = append(errs, field.Duplicate(namesPath.Index(j), name))
-			case groupOf[name] != "":
-				errs = append(errs, field.Invalid(namesPath.Index(j), name, fmt.Sprintf("is in scaling group %q already; a clique is in one group at most", groupOf[name])))
+			case taken:
+				errs = append(errs, field.Invalid(namesPath.Index(j), name, fmt.Sprintf("is in scaling group %q already; a clique is in one group at most", other)))
 			default:
 				groupOf[name] = group.Name
 			}
 		}
 	}
 	for i := range template.Cliques {
-		if clique := &template.Cliques[i]; clique.Spec.AutoScalingConfig != nil && groupOf[clique.Name] != "" {
+		clique := &template.Cliques[i]
+		if owner, member := groupOf[clique.Name]; member && clique.Spec.AutoScalingConfig != nil {
 			errs = append(errs, field.Forbidden(path.Child("cliques").Index(i).Child("spec", "autoScalingConfig"),
-				fmt.Sprintf("the clique scales with group %q: use the group's scaleConfig", groupOf[clique.Name])))
+				fmt.Sprintf("the clique scales with group %q: use the group's scaleConfig", owner)))
 		}
 	}
 	return errs

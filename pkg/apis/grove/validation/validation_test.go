@@ -90,11 +90,21 @@ func wantErrors(t *testing.T, got, want field.ErrorList) {
 	}
 }
 
-func invalid(path string) *field.Error   { return &field.Error{Type: field.ErrorTypeInvalid, Field: path} }
-func required(path string) *field.Error  { return &field.Error{Type: field.ErrorTypeRequired, Field: path} }
-func forbidden(path string) *field.Error { return &field.Error{Type: field.ErrorTypeForbidden, Field: path} }
-func notFound(path string) *field.Error  { return &field.Error{Type: field.ErrorTypeNotFound, Field: path} }
-func duplicate(path string) *field.Error { return &field.Error{Type: field.ErrorTypeDuplicate, Field: path} }
+func invalid(path string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeInvalid, Field: path}
+}
+func required(path string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeRequired, Field: path}
+}
+func forbidden(path string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeForbidden, Field: path}
+}
+func notFound(path string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeNotFound, Field: path}
+}
+func duplicate(path string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeDuplicate, Field: path}
+}
 func unsupported(path string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeNotSupported, Field: path}
 }

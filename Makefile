@@ -1,0 +1,40 @@
+# Everything is built into bin/. The scripts in hack/ do the work; this file names them.
+.DEFAULT_GOAL := help
+GO ?= go
+CLUSTER_DIR ?= .copse/cluster
+
+.PHONY: help
+help: ## Show the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Use
+.PHONY: demo demo-down up down
+demo: build ## Start a cluster with Copse and run the examples in it, live
+	@hack/demo.sh $(CLUSTER_DIR)
+demo-down: down ## End the demo
+
+up: build ## Start a cluster with Copse; the last line is for eval
+	@bin/cluster up --dir $(CLUSTER_DIR) --copse --nodes 8
+down: ## End the cluster
+	@if [ -x bin/cluster ]; then bin/cluster down --dir $(CLUSTER_DIR); fi
+
+##@ Build
+.PHONY: build build-copse build-cluster generate
+build: build-cluster build-copse ## Build Copse and the local cluster
+build-cluster: ## Build the local cluster's programs (first time: a quarter of an hour)
+	@hack/cluster/build.sh
+build-copse: ## Build Copse's programs
+	@hack/build.sh
+generate: ## Generate code from the API types
+	@hack/update-codegen.sh
+
+##@ Check
+.PHONY: test test-unit lint verify
+test: build ## Run all tests: unit, integration, end-to-end
+	@hack/test.sh unit cluster integration e2e
+test-unit: ## Run the tests that need no cluster
+	@hack/test.sh unit
+lint: ## Check style and layers
+	@hack/lint.sh
+verify: ## Check that generated code is up to date
+	@hack/verify-codegen.sh

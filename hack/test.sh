@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Runs tiers of tests, named as arguments, and sums them up.
+#   unit         all packages that need no cluster
+#   cluster      the local cluster's own packages
+#   integration  the API through kubectl and the aggregation layer
+#   e2e          workloads from manifest to end
+set -o errexit -o nounset -o pipefail
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cd "${ROOT}"
+
+gotestsum() {
+  go tool -modfile="${ROOT}/hack/tools/go.mod" gotestsum --format "${FORMAT:-pkgname-and-test-fails}" --format-hide-empty-pkg "$@"
+}
+
+run() {
+  case "$1" in
+    unit) gotestsum -- $(go list ./cmd/... ./pkg/...) ;;
+    cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./stages/...) ;;
+    integration) gotestsum -- -count=1 -timeout 20m ./test/integration/... ;;
+    # Progress by test: a person sees what takes long.
+    e2e) FORMAT=testdox gotestsum -- -count=1 -timeout 30m ./test/e2e/... ;;
+    *) echo "unknown tier $1" >&2; return 2 ;;
+  esac
+}
+
+failed=()
+lines=()
+for tier in "$@"; do
+  echo "=== ${tier}"
+  began=${SECONDS}
+  result=passed
+  run "${tier}" || { result=FAILED; failed+=("${tier}"); }
+  lines+=("$(printf '  %-12s %-7s %4d s' "${tier}" "${result}" $((SECONDS - began)))")
+done
+
+echo
+echo "Summary:"
+printf '%s\n' "${lines[@]}"
+if [ "${#failed[@]}" -gt 0 ]; then
+  echo "failed: ${failed[*]}"
+  exit 1
+fi

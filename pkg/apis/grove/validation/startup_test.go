@@ -1,0 +1,141 @@
+package validation
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/apis/grove"
+)
+
+// startupInOrder makes cliques start in the order of the list, with the given rules.
+func startupInOrder(rules ...grove.StartupPolicyRule) func(*grove.PodCliqueSet) {
+	return func(pcs *grove.PodCliqueSet) {
+		pcs.Spec.StartupPolicy = &grove.StartupPolicy{StartupPolicyOrder: grove.StartupPolicyInOrder, Rules: rules}
+	}
+}
+
+func waitReady(cliques ...string) grove.StartupPolicyRule {
+	return grove.StartupPolicyRule{TargetCliques: cliques, WaitForCliquesStatus: grove.CliqueStatusReady}
+}
+
+func TestValidatePodCliqueSetStartupPolicy(t *testing.T) {
+	const (
+		rules = "spec.startupPolicy.rules"
+		rule0 = "spec.startupPolicy.rules[0]"
+		rule1 = "spec.startupPolicy.rules[1]"
+	)
+	succeeded := grove.StartupPolicyRule{TargetCliques: []string{"init"}, WaitForCliquesStatus: grove.CliqueStatusSucceeded}
+	// The set has cliques init, router and worker, in this order.
+	mk := func(tweaks ...func(*grove.PodCliqueSet)) *grove.PodCliqueSet {
+		pcs := mkPodCliqueSet()
+		pcs.Spec.Template.Cliques = append([]grove.PodCliqueTemplateSpec{mkClique("init")}, pcs.Spec.Template.Cliques...)
+		all(tweaks...)(pcs)
+		return pcs
+	}
+	order := func(order grove.StartupPolicyOrder) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) { pcs.Spec.StartupPolicy.StartupPolicyOrder = order }
+	}
+	startupType := func(startupType grove.CliqueStartupType) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.StartupType = &startupType }
+	}
+	testCreate(t, mk, ValidatePodCliqueSet, map[string]createCase[grove.PodCliqueSet]{
+		"one rule for all cliques":              {tweak: startupInOrder(waitReady("init", "router"))},
+		"a rule for each clique":                {tweak: startupInOrder(waitReady("init"), waitReady("router"))},
+		"rules in another order than cliques":   {tweak: startupInOrder(waitReady("router"), waitReady("init"))},
+		"a training set waits for Succeeded":    {tweak: all(training, startupInOrder(succeeded, waitReady("router")))},
+		"AnyOrder without rules":                {tweak: all(startupInOrder(), order(grove.StartupPolicyAnyOrder))},
+		"AnyOrder with a rule for some cliques": {tweak: all(startupInOrder(waitReady("init")), order(grove.StartupPolicyAnyOrder))},
+		"AnyOrder with cliqueStartupType InOrder": {tweak: all(startupInOrder(), order(grove.StartupPolicyAnyOrder),
+			startupType(grove.CliqueStartupTypeInOrder))},
+		"InOrder without a cliqueStartupType": {tweak: all(startupInOrder(waitReady("init", "router")), func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.StartupType = nil
+		})},
+		"one clique needs no rule": {tweak: all(startupInOrder(), func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.Cliques = pcs.Spec.Template.Cliques[:1]
+		})},
+
+		"order is known": {
+			tweak: all(startupInOrder(waitReady("init", "router")), order("Backwards")),
+			want:  field.ErrorList{unsupported("spec.startupPolicy.startupPolicyOrder")},
+		},
+		"status is known": {
+			tweak: startupInOrder(grove.StartupPolicyRule{TargetCliques: []string{"init"}, WaitForCliquesStatus: "Scheduled"}, waitReady("router")),
+			want:  field.ErrorList{unsupported(rule0 + ".waitForCliquesStatus")},
+		},
+		"inference pods never reach Succeeded": {
+			tweak: startupInOrder(succeeded, waitReady("router")),
+			want:  field.ErrorList{invalid(rule0 + ".waitForCliquesStatus")},
+		},
+		"inference pods never reach Succeeded, in AnyOrder too": {
+			tweak: all(startupInOrder(succeeded), order(grove.StartupPolicyAnyOrder)),
+			want:  field.ErrorList{invalid(rule0 + ".waitForCliquesStatus")},
+		},
+		"a rule names a clique": {
+			tweak: startupInOrder(waitReady("init", "router"), waitReady()),
+			want:  field.ErrorList{required(rule1 + ".targetCliques")},
+		},
+		"unknown clique": {
+			tweak: startupInOrder(waitReady("init", "router", "nobody")),
+			want:  field.ErrorList{notFound(rule0 + ".targetCliques[2]")},
+		},
+		"clique twice in a rule": {
+			tweak: startupInOrder(waitReady("init", "router", "init")),
+			want:  field.ErrorList{duplicate(rule0 + ".targetCliques[2]")},
+		},
+		"clique in two rules": {
+			tweak: startupInOrder(waitReady("init", "router"), waitReady("router")),
+			want:  field.ErrorList{duplicate(rule1 + ".targetCliques[0]")},
+		},
+		"last clique": {
+			tweak: startupInOrder(waitReady("init", "router", "worker")),
+			want:  field.ErrorList{invalid(rule0 + ".targetCliques[2]")},
+		},
+		"missing clique": {
+			tweak: startupInOrder(waitReady("router")),
+			want:  field.ErrorList{required(rules)},
+		},
+		"no rules, which the strategy fills before validation": {
+			tweak: startupInOrder(),
+			want:  field.ErrorList{required(rules), required(rules)},
+		},
+		"cliqueStartupType InOrder beside InOrder": {
+			tweak: all(startupInOrder(waitReady("init", "router")), startupType(grove.CliqueStartupTypeInOrder)),
+			want:  field.ErrorList{invalid("spec.startupPolicy.startupPolicyOrder")},
+		},
+		"cliqueStartupType Explicit beside InOrder": {
+			tweak: all(startupInOrder(waitReady("init", "router")), startupType(grove.CliqueStartupTypeExplicit)),
+			want:  field.ErrorList{invalid("spec.startupPolicy.startupPolicyOrder")},
+		},
+	})
+}
+
+func TestValidatePodCliqueSetGroupScheduling(t *testing.T) {
+	const config = "spec.groupSchedulingConfig"
+	with := func(config grove.GroupSchedulingConfig) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) { pcs.Spec.GroupSchedulingConfig = &config }
+	}
+	testCreate(t, mkPodCliqueSet, ValidatePodCliqueSet, map[string]createCase[grove.PodCliqueSet]{
+		"empty: all cliques, no deadline": {tweak: with(grove.GroupSchedulingConfig{})},
+		"deadline and targets": {tweak: with(grove.GroupSchedulingConfig{
+			TimeoutAfterSeconds: ptr.To[int32](1), TargetCliques: []string{"worker", "router"},
+		})},
+		"timeoutAfterSeconds is not 0": {
+			tweak: with(grove.GroupSchedulingConfig{TimeoutAfterSeconds: ptr.To[int32](0)}),
+			want:  field.ErrorList{invalid(config + ".timeoutAfterSeconds")},
+		},
+		"timeoutAfterSeconds is not negative": {
+			tweak: with(grove.GroupSchedulingConfig{TimeoutAfterSeconds: ptr.To[int32](-1)}),
+			want:  field.ErrorList{invalid(config + ".timeoutAfterSeconds")},
+		},
+		"unknown target": {
+			tweak: with(grove.GroupSchedulingConfig{TargetCliques: []string{"worker", "nobody"}}),
+			want:  field.ErrorList{notFound(config + ".targetCliques[1]")},
+		},
+		"target twice": {
+			tweak: with(grove.GroupSchedulingConfig{TargetCliques: []string{"worker", "worker"}}),
+			want:  field.ErrorList{duplicate(config + ".targetCliques[1]")},
+		},
+	})
+}

@@ -1,0 +1,253 @@
+package gang
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+)
+
+// The order of seed 001, with the exception of D8: enough pods, never available, breach.
+func TestMinAvailableBreached(t *testing.T) {
+	sufficient := isFalse(grovev1alpha1.ReasonSufficientReadyPods)
+	never := isFalse(grovev1alpha1.ReasonNeverAvailable)
+	podsFailed := isTrue(grovev1alpha1.ReasonPodsFailed)
+	insufficient := isTrue(grovev1alpha1.ReasonInsufficientReadyPods)
+	tests := map[string]struct {
+		clique *grovev1alpha1.PodClique
+		pods   []Pod
+		want   summary
+		// wantWas is wasAvailable after the pass.
+		wantWas bool
+		message string
+	}{
+		"no pod yet": {clique: inference(2), want: never, message: "0 of 2 pods are available, at least 2 are needed"},
+		"pods that run and are not Ready do not count": {
+			clique: inference(2), pods: podsOfAll(2, running), want: never, message: "0 of 2 pods are available, at least 2 are needed",
+		},
+		"one below the minimum": {
+			clique: inference(3, minAvailable(2)), pods: pods(podOf(0, ready), podOf(1, running), podOf(2, running)),
+			want: never, message: "1 of 3 pods are available, at least 2 are needed",
+		},
+		"the minimum is Ready": {
+			clique: inference(3, minAvailable(2)), pods: pods(podOf(0, running), podOf(1, ready), podOf(2, ready)),
+			want: sufficient, wantWas: true, message: "2 of 3 pods are available, at least 2 are needed",
+		},
+		"no minimum is all": {
+			clique: inference(2, func(c *grovev1alpha1.PodClique) { c.Spec.MinAvailable = nil }), pods: pods(podOf(0, ready), podOf(1, running)),
+			want: never, message: "1 of 2 pods are available, at least 2 are needed",
+		},
+		"the minimum is never above the size": {
+			clique: inference(1, minAvailable(2)), pods: pods(podOf(0, ready)),
+			want: sufficient, wantWas: true, message: "1 of 1 pods are available, at least 1 are needed",
+		},
+		"a breach": {
+			clique: inference(2, wasAvailable), pods: pods(podOf(0, ready), podOf(1, running)),
+			want: insufficient, wantWas: true, message: "1 of 2 pods are available, at least 2 are needed",
+		},
+		"a breach by the last pod that went": {
+			clique: inference(1, wasAvailable), want: insufficient, wantWas: true, message: "0 of 1 pods are available, at least 1 are needed",
+		},
+		"Ready again": {
+			clique: inference(2, wasAvailable), pods: podsOfAll(2, ready),
+			want: sufficient, wantWas: true, message: "2 of 2 pods are available, at least 2 are needed",
+		},
+		"a terminating pod does not count, however Ready it is": {
+			clique: inference(1, wasAvailable), pods: pods(podOf(0, ready, terminating)),
+			want: insufficient, wantWas: true, message: "0 of 1 pods are available, at least 1 are needed",
+		},
+		"in Inference a pod that exited with 0 does not count": {
+			clique: inference(2), pods: pods(podOf(0, succeeded), podOf(1, ready)), want: never, message: "1 of 2 pods are available, at least 2 are needed",
+		},
+		"nor does a completed index, whoever wrote it there": {
+			clique: inference(2, completed("0")), pods: pods(podOf(1, ready)), want: never, message: "1 of 2 pods are available, at least 2 are needed",
+		},
+		"in Training Ready and Succeeded pods count": {
+			clique: training(2), pods: pods(podOf(0, succeeded), podOf(1, ready)),
+			want: sufficient, wantWas: true, message: "2 of 2 pods are available, at least 2 are needed",
+		},
+		"in Training a pod counts that succeeded and is gone": {
+			clique: training(2, completed("0")), pods: pods(podOf(1, ready)),
+			want: sufficient, wantWas: true, message: "2 of 2 pods are available, at least 2 are needed",
+		},
+		"in Training a pod counts that succeeded and is cleaned up": {
+			clique: training(2), pods: pods(podOf(0, succeeded, finished(-time.Hour), terminating), podOf(1, ready)),
+			want: sufficient, wantWas: true, message: "2 of 2 pods are available, at least 2 are needed",
+		},
+		"a completed index above the size does not count": {
+			clique: training(2, minAvailable(1), completed("5")), pods: podsOfAll(2, running),
+			want: never, message: "0 of 2 pods are available, at least 1 are needed",
+		},
+		"a job that crashes at its first start does not hang": {
+			clique: training(2), pods: pods(podOf(0, failed), podOf(1, running)),
+			want: podsFailed, message: "0 of 2 pods are available, at least 2 are needed",
+		},
+		"a failure within the tolerance is no breach": {
+			clique: training(2, minAvailable(1)), pods: pods(podOf(0, failed), podOf(1, running)),
+			want: never, message: "0 of 2 pods are available, at least 1 are needed",
+		},
+		"the failure after it is one": {
+			clique: training(2, minAvailable(1)), pods: podsOfAll(2, failed),
+			want: podsFailed, message: "0 of 2 pods are available, at least 1 are needed",
+		},
+		"once available, the reason is the seed's": {
+			clique: training(2, wasAvailable), pods: pods(podOf(0, failed), podOf(1, ready)),
+			want: insufficient, wantWas: true, message: "1 of 2 pods are available, at least 2 are needed",
+		},
+		"in Inference a crash at the first start is the back-off's": {
+			clique: inference(2), pods: pods(podOf(0, failed), podOf(1, running)), want: never, message: "0 of 2 pods are available, at least 2 are needed",
+		},
+		"an index is broken though its pod is gone": {
+			clique: training(1, failedBefore(0, 1, -time.Minute)), want: podsFailed, message: "0 of 1 pods are available, at least 1 are needed",
+		},
+		"an index is broken until its pod is Ready again": {
+			clique: training(2, failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, running, withUID("new")), podOf(1, running)),
+			want: podsFailed, message: "0 of 2 pods are available, at least 2 are needed",
+		},
+		"a Ready pod mends its index": {
+			clique: training(2, failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, ready, withUID("new")), podOf(1, running)),
+			want: never, message: "1 of 2 pods are available, at least 2 are needed",
+		},
+		"a terminating pod mends nothing": {
+			clique: training(1, failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, ready, withUID("new"), terminating)),
+			want: podsFailed, message: "0 of 1 pods are available, at least 1 are needed",
+		},
+		"a succeeded pod mends its index": {
+			clique: training(2, failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, succeeded, withUID("new")), podOf(1, running)),
+			want: never, message: "1 of 2 pods are available, at least 2 are needed",
+		},
+		"a completed index is not broken": {
+			clique: training(2, completed("0"), failedBefore(0, 1, -time.Minute)), pods: pods(podOf(1, running)),
+			want: never, message: "1 of 2 pods are available, at least 2 are needed",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := DecideClique(snapshotOf(tc.clique, tc.pods), now).Status
+			expect(t, "breach", tc.want, conditionOf(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
+			expect(t, "was available", tc.wantWas, got.WasAvailable)
+			for _, c := range got.Conditions {
+				if c.Type == grovev1alpha1.ConditionTypeMinAvailableBreached {
+					expect(t, "message", tc.message, c.Message)
+					expect(t, "generation", tc.clique.Generation, c.ObservedGeneration)
+				}
+			}
+		})
+	}
+}
+
+func TestAnIdleCliqueNeedsNothing(t *testing.T) {
+	idle := map[string]*grovev1alpha1.PodClique{
+		"that was never more":    inference(0, minAvailable(2), notCreated),
+		"that was scaled to it":  inference(0, minAvailable(2), wasAvailable),
+		"that still has its pod": inference(0, minAvailable(1), wasAvailable),
+	}
+	for name, clique := range idle {
+		t.Run(name, func(t *testing.T) {
+			var all []Pod
+			if *clique.Spec.MinAvailable == 1 {
+				all = podsOfAll(1, running, terminating)
+			}
+			got := DecideClique(snapshotOf(clique, all), now)
+			expect(t, "breach", isFalse(grovev1alpha1.ReasonSufficientReadyPods), conditionOf(got.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
+			expect(t, "create", []int32(nil), got.Create)
+		})
+	}
+}
+
+func TestTheClockOfABreachRunsWhileItLasts(t *testing.T) {
+	clique := inference(2, wasAvailable,
+		condition(grovev1alpha1.ConditionTypeMinAvailableBreached, metav1.ConditionTrue, grovev1alpha1.ReasonInsufficientReadyPods, -time.Hour))
+	tests := map[string]struct {
+		pods []Pod
+		want metav1.Time
+	}{
+		"it lasts, with other pods":     {pods(podOf(0, ready)), at(-time.Hour)},
+		"it ends, and its end is noted": {podsOfAll(2, ready), at(0)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range DecideClique(snapshotOf(clique, tc.pods), now).Status.Conditions {
+				if c.Type == grovev1alpha1.ConditionTypeMinAvailableBreached {
+					expect(t, "since", tc.want, c.LastTransitionTime)
+				}
+			}
+		})
+	}
+}
+
+func TestPodCliqueScheduled(t *testing.T) {
+	yes, no := isTrue(grovev1alpha1.ReasonSufficientScheduledPods), isFalse(grovev1alpha1.ReasonInsufficientScheduledPods)
+	tests := map[string]struct {
+		clique  *grovev1alpha1.PodClique
+		pods    []Pod
+		want    summary
+		message string
+	}{
+		"one of two":           {inference(2), pods(podOf(0, scheduled), podOf(1)), no, "1 of 2 pods have a node, at least 2 are needed"},
+		"both":                 {inference(2), podsOfAll(2, scheduled), yes, "2 of 2 pods have a node, at least 2 are needed"},
+		"the minimum":          {inference(2, minAvailable(1)), pods(podOf(0), podOf(1, scheduled)), yes, "1 of 2 pods have a node, at least 1 are needed"},
+		"a terminating pod":    {inference(2), pods(podOf(0, scheduled), podOf(1, scheduled, terminating)), no, "1 of 2 pods have a node, at least 2 are needed"},
+		"a pod that has ended": {training(2), pods(podOf(0, scheduled), podOf(1, succeeded)), yes, "2 of 2 pods have a node, at least 2 are needed"},
+		"one that ended and is cleaned up": {
+			training(2, completed("1")), pods(podOf(0, scheduled), podOf(1, succeeded, terminating)), yes, "2 of 2 pods have a node, at least 2 are needed",
+		},
+		"one that ended and was cleaned up": {
+			training(2, completed("1")), pods(podOf(0, scheduled)), yes, "2 of 2 pods have a node, at least 2 are needed",
+		},
+		"a completed index above the size": {
+			training(2, completed("7")), pods(podOf(0, scheduled)), no, "1 of 2 pods have a node, at least 2 are needed",
+		},
+		"an idle clique": {inference(0), nil, yes, "0 of 0 pods have a node, at least 0 are needed"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			clique := tc.clique.DeepCopy()
+			clique.Status = DecideClique(snapshotOf(tc.clique, tc.pods), now).Status
+			expect(t, "condition", tc.want, conditionOf(clique.Status.Conditions, grovev1alpha1.ConditionTypePodCliqueScheduled))
+			for _, c := range clique.Status.Conditions {
+				if c.Type == grovev1alpha1.ConditionTypePodCliqueScheduled {
+					expect(t, "message", tc.message, c.Message)
+				}
+			}
+			expect(t, "IsScheduled", tc.want.Status == metav1.ConditionTrue, IsScheduled(clique))
+			clique.Spec.Attempt++
+			expect(t, "IsScheduled of a clique that has a new attempt before it", false, IsScheduled(clique))
+		})
+	}
+}
+
+func TestAvailableOfAStatus(t *testing.T) {
+	status := grovev1alpha1.PodCliqueStatus{ReadyReplicas: 1, CompletedIndexes: "0-1,6"}
+	tests := map[string]struct {
+		clique        *grovev1alpha1.PodClique
+		want          int32
+		wantAvailable bool
+	}{
+		"Training counts what has finished below the size": {training(4, minAvailable(3)), 3, true},
+		"not more than that":                          {training(4, minAvailable(4)), 3, false},
+		"Inference counts Ready pods alone":           {inference(4, minAvailable(1)), 1, true},
+		"not what has finished":                       {inference(4, minAvailable(2)), 1, false},
+		"a status of the attempt before says nothing": {training(4, minAvailable(1), attempt(1)), 3, false},
+		"completed indexes that cannot be read are none": {
+			training(4, minAvailable(2), completed("1-0,x")), 1, false,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			unreadable := tc.clique.Status.CompletedIndexes
+			tc.clique.Status = *status.DeepCopy()
+			if unreadable != "" {
+				tc.clique.Status.CompletedIndexes = unreadable
+			}
+			expect(t, "Available", tc.want, Available(tc.clique))
+			expect(t, "IsAvailable", tc.wantAvailable, IsAvailable(tc.clique))
+		})
+	}
+	idle := inference(0, minAvailable(1))
+	idle.Status = grovev1alpha1.PodCliqueStatus{CreatedAttempt: ptr.To[int32](0)}
+	expect(t, "an idle clique is available", true, IsAvailable(idle))
+}
