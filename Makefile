@@ -1,7 +1,11 @@
 # Everything is built into bin/. The scripts in hack/ do the work; this file names them.
 .DEFAULT_GOAL := help
-GO ?= go
 CLUSTER_DIR ?= .copse/cluster
+
+# One set of compiler flags for programs, tests and lint, so that what one has compiled
+# serves the others.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
 
 .PHONY: help
 help: ## Show the targets

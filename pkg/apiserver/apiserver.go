@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -44,6 +45,11 @@ func NewConfig(scheme *runtime.Scheme, codecs serializer.CodecFactory) *Config {
 
 // New returns a server that serves both API groups. It does not listen yet.
 func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
+	ready := &readiness{codecs: c.Codecs}
+	buildChain := c.Generic.BuildHandlerChainFunc
+	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
+		return ready.wrap(buildChain(handler, config))
+	}
 	server, err := c.Generic.Complete().New("copse-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("make the generic server: %w", err)
@@ -69,11 +75,15 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	if err := server.AddPostStartHook("storage-readiness", server.StorageReadinessHook.Hook); err != nil {
 		return nil, err
 	}
+	if err := server.AddPostStartHook("open-for-requests", ready.hook(c.Generic)); err != nil {
+		return nil, err
+	}
 	return server, nil
 }
 
 func (c *Config) groupInfo(group string, storage map[string]rest.Storage) *genericapiserver.APIGroupInfo {
 	info := genericapiserver.NewDefaultAPIGroupInfo(group, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
+	info.NegotiatedSerializer = jsonSerializer{c.Codecs}
 	info.VersionedResourcesStorageMap["v1alpha1"] = storage
 	return &info
 }

@@ -23,7 +23,8 @@ const (
 	ParentFailing Parent = "Failing"
 	// ParentFinished has succeeded: nothing is made.
 	ParentFinished Parent = "Finished"
-	// ParentDeleting goes away: all pods go, nothing is made.
+	// ParentDeleting goes away: nothing is made, and the clique's own deletion follows
+	// unless it is orphaned.
 	ParentDeleting Parent = "Deleting"
 )
 

@@ -35,11 +35,15 @@ func podsToDelete(s CliqueSnapshot, pods podsOf) []Pod {
 			out = append(out, pod)
 		}
 	}
-	if s.Parent == ParentDeleting || s.Clique.DeletionTimestamp != nil {
+	if s.Clique.DeletionTimestamp != nil {
 		for _, pod := range s.Pods {
 			add(pod)
 		}
 		return out
+	}
+	if s.Parent == ParentDeleting {
+		// Whether the clique goes along or is orphaned shows in the clique itself.
+		return nil
 	}
 	for _, pod := range pods.old {
 		add(pod)

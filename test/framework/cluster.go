@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -65,10 +64,18 @@ func Run(m *testing.M, set func(*Cluster), flags ...string) int {
 	return m.Run()
 }
 
-// Root is the repository's top folder.
+// Root is the repository's top folder: the one with go.mod, above the package under test.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 func start(flags ...string) (*Cluster, error) {

@@ -54,6 +54,18 @@ func (n *Namespace) ApplyFails(manifest string, flags ...string) string {
 	return out + stderr
 }
 
+// TryKubectl runs kubectl, which may fail, and returns what it says.
+func (n *Namespace) TryKubectl(args ...string) (string, error) {
+	out, stderr, err := n.kubectl("", args...)
+	return out + stderr, err
+}
+
+// TryApply applies a manifest, which may be refused, and returns what kubectl says.
+func (n *Namespace) TryApply(manifest string, flags ...string) (string, error) {
+	out, stderr, err := n.kubectl(manifest, append([]string{"apply", "-f", "-"}, flags...)...)
+	return out + stderr, err
+}
+
 func (n *Namespace) kubectl(stdin string, args ...string) (string, string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), kubectlTimeout)
 	defer cancel()

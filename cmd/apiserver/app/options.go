@@ -18,13 +18,11 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apiserver"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
+	"github.com/copse-dev/copse/pkg/version"
 )
 
 // etcdPrefix keeps Copse's keys apart from others', should an etcd be shared.
 const etcdPrefix = "/registry/grove.io"
-
-// version is what /version says, whatever version of the libraries is built in.
-const version = "0.1"
 
 // Options are the flags of the API server.
 type Options struct {
@@ -129,7 +127,8 @@ func (o *Options) Config(etcd string) (*apiserver.Config, error) {
 	if err := o.ServerRun.ApplyTo(&config.Generic.Config); err != nil {
 		return nil, err
 	}
-	config.Generic.EffectiveVersion = basecompatibility.NewEffectiveVersionFromString(version, version, version)
+	// The options took the version of the libraries; /version tells Copse's own.
+	config.Generic.EffectiveVersion = basecompatibility.NewEffectiveVersionFromString(version.APIServer, version.APIServer, version.APIServer)
 	if err := o.Recommended.ApplyTo(config.Generic); err != nil {
 		return nil, err
 	}

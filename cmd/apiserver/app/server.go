@@ -10,10 +10,10 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
-	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 
 	"github.com/copse-dev/copse/pkg/apiserver/embeddedetcd"
+	"github.com/copse-dev/copse/pkg/version"
 )
 
 // NewCommand returns the command. It runs until ctx ends.
@@ -27,11 +27,11 @@ Kubernetes cluster, with their defaults, their validation and the state machine 
 their status, from an etcd of its own.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
+		Version:      version.String(),
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return options.ServerRun.ComponentGlobalsRegistry.Set()
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
 			logs.InitLogs()
 			if err := logsapi.ValidateAndApply(options.Logs, nil); err != nil {
 				return err
@@ -44,7 +44,6 @@ their status, from an etcd of its own.`,
 		},
 	}
 	groups := options.Flags()
-	verflag.AddFlags(groups.FlagSet("global"))
 	for _, flags := range groups.FlagSets {
 		cmd.Flags().AddFlagSet(flags)
 	}

@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -36,6 +35,7 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers"
 	"github.com/copse-dev/copse/pkg/metrics"
+	"github.com/copse-dev/copse/pkg/version"
 )
 
 // apiPollInterval is how often a manager that starts before the APIs looks for them.
@@ -49,8 +49,8 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		Short:        "Run the pods of PodCliqueSets",
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
+		Version:      version.String(),
 		RunE: func(*cobra.Command, []string) error {
-			verflag.PrintAndExitIfRequested()
 			logs.InitLogs()
 			if err := logsapi.ValidateAndApply(options.Logs, nil); err != nil {
 				return err
@@ -63,7 +63,6 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		},
 	}
 	options.AddFlags(cmd.Flags())
-	verflag.AddFlags(cmd.Flags())
 	return cmd
 }
 

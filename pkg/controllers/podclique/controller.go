@@ -280,8 +280,30 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 			return nil
 		}
 	}
-	err := r.deletePods(ctx, clique, decision.Delete)
+	remove := decision.Delete
+	if clique.DeletionTimestamp != nil {
+		var err error
+		if remove, err = r.stillControlled(ctx, clique, remove); err != nil {
+			return err
+		}
+	}
+	err := r.deletePods(ctx, clique, remove)
 	return errors.Join(err, r.createPods(ctx, o, decision.Create))
+}
+
+// stillControlled keeps the pods that a live list shows below a deleted clique: one that
+// the garbage collector has orphaned at the user's wish stays, whatever the cache shows.
+func (r *Reconciler) stillControlled(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod) ([]gang.Pod, error) {
+	if len(pods) == 0 {
+		return nil, nil
+	}
+	current, err := live.CliquePods(ctx, r.Live, clique)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(pods, func(pod gang.Pod) bool {
+		return !slices.ContainsFunc(current, func(c corev1.Pod) bool { return c.UID == pod.UID })
+	}), nil
 }
 
 func isOrphaning(clique *grovev1alpha1.PodClique) bool {

@@ -63,6 +63,10 @@ var errForeignPod = errors.New("a pod of another owner has the name")
 func (r *Reconciler) createPod(ctx context.Context, clique *grovev1alpha1.PodClique, pod *corev1.Pod) error {
 	name := pod.Name
 	err := r.Client.Create(ctx, pod)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		// The clique goes as well: its own deletion is on the way.
+		return nil
+	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}

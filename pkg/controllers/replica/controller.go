@@ -127,7 +127,7 @@ func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {
 func (r *Reconciler) apply(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, p plan) error {
 	var errs []error
 	for _, obj := range p.remove {
-		if err := r.Client.Delete(ctx, obj, uidOf(obj)); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Delete(ctx, obj, asSeen(obj)); client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("delete %T %s: %w", obj, obj.GetName(), err))
 		}
 	}
@@ -146,7 +146,8 @@ func (r *Reconciler) apply(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet,
 // left alone, and the set's events say so.
 func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, obj client.Object) error {
 	err := r.Client.Create(ctx, obj)
-	if err == nil {
+	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		// In a namespace that goes away the set goes as well: its own deletion is on the way.
 		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -210,8 +210,9 @@ func stillUsed(name string, have observed) bool {
 	return false
 }
 
-// uidOf is the identity under which an object is deleted.
-func uidOf(obj client.Object) client.Preconditions {
-	uid := types.UID(obj.GetUID())
-	return client.Preconditions{UID: &uid}
+// asSeen is the identity under which an object is deleted: the very version that the
+// decision was made from. One that has been orphaned since, and so is not ours any
+// more, is another version.
+func asSeen(obj client.Object) client.Preconditions {
+	return client.Preconditions{UID: ptr.To(obj.GetUID()), ResourceVersion: ptr.To(obj.GetResourceVersion())}
 }

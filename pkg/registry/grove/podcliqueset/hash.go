@@ -21,7 +21,9 @@ func hashTemplates(pcs, old *grove.PodCliqueSet) {
 	kept := map[string]string{}
 	if old != nil {
 		for _, hash := range old.Status.CliqueHashes {
-			kept[hash.Name] = hash.Hash
+			if old.Spec.Template.Clique(hash.Name) != nil {
+				kept[hash.Name] = hash.Hash
+			}
 		}
 	}
 	changed := old == nil || old.Status.CurrentGenerationHash == nil || len(old.Status.CliqueHashes) != len(pcs.Spec.Template.Cliques)

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func TestValidate(t *testing.T) {
+	const (
+		workers  = "--workers must be at least 1"
+		domain   = "--cluster-domain must not be empty"
+		election = "the lease duration must be longer than the renew deadline, and that longer than the retry period"
+	)
+	tests := map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"defaults":                              {func(*Options) {}, ""},
+		"no worker":                             {func(o *Options) { o.Workers = 0 }, workers},
+		"fewer":                                 {func(o *Options) { o.Workers = -1 }, workers},
+		"one":                                   {func(o *Options) { o.Workers = 1 }, ""},
+		"no domain":                             {func(o *Options) { o.ClusterDomain = "" }, domain},
+		"a lease as long as the renew deadline": {func(o *Options) { o.LeaseDuration = o.RenewDeadline }, election},
+		"a renew deadline as long as the retry": {func(o *Options) { o.RenewDeadline = o.RetryPeriod }, election},
+		"no retry":                              {func(o *Options) { o.RetryPeriod = 0 }, election},
+		"a negative retry":                      {func(o *Options) { o.RetryPeriod = -time.Second }, election},
+		"nobody looks at the lease when nobody is elected": {func(o *Options) { o.LeaderElect, o.LeaseDuration = false, 0 }, ""},
+		"all that is wrong is told": {
+			func(o *Options) { o.Workers, o.ClusterDomain, o.RetryPeriod = 0, "", 0 }, "[" + strings.Join([]string{workers, domain, election}, ", ") + "]",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			options := NewOptions()
+			tc.change(options)
+			got := ""
+			if err := options.Validate(); err != nil {
+				got = err.Error()
+			}
+			expect(t, "error", tc.want, got)
+		})
+	}
+}
+
+func TestFlagsReachTheOptions(t *testing.T) {
+	options := NewOptions()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	if err := flags.Parse([]string{
+		"--kubeconfig=file", "--metrics-bind-address=0", "--health-probe-bind-address=:1", "--leader-elect=false", "--leader-election-namespace=n",
+		"--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s",
+		"--cluster-domain=d", "--workers=5",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	logs := options.Logs
+	options.Logs = nil
+	expect(t, "options", &Options{
+		Kubeconfig: "file", MetricsBindAddress: "0", HealthProbeBindAddress: ":1", LeaderElect: false, LeaderElectionNamespace: "n",
+		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second, ClusterDomain: "d", Workers: 5,
+	}, options)
+	if logs == nil || flags.Lookup("v") == nil {
+		t.Error("the verbosity of the log cannot be set")
+	}
+}
+
+func TestFlagsShowTheirDefaults(t *testing.T) {
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	NewOptions().AddFlags(flags)
+	for name, want := range map[string]string{
+		"workers": "8", "cluster-domain": "cluster.local", "leader-elect": "true", "leader-election-namespace": "copse-system",
+		"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
+		"metrics-bind-address": ":8443", "health-probe-bind-address": ":8081", "kubeconfig": "",
+	} {
+		flag := flags.Lookup(name)
+		if flag == nil {
+			t.Errorf("no flag %s", name)
+			continue
+		}
+		expect(t, name, want, flag.DefValue)
+	}
+}

@@ -1,0 +1,144 @@
+package validation
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/copse-dev/copse/pkg/apis/scheduler"
+)
+
+func TestValidatePodGang(t *testing.T) {
+	const (
+		groups  = "spec.podgroups"
+		configs = "spec.topologyConstraintGroupConfigs"
+	)
+	testCreate(t, mkPodGang, ValidatePodGang, map[string]createCase[scheduler.PodGang]{
+		"valid":                       {},
+		"name may have dots":          {tweak: func(g *scheduler.PodGang) { g.Name = "llm.v2" }},
+		"group may have no minimum":   {tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[0].MinReplicas = 0 }},
+		"gang without group configs":  {tweak: func(g *scheduler.PodGang) { g.Spec.TopologyConstraintGroupConfigs = nil }},
+		"group without pods, for now": {tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[0].PodReferences = nil }},
+		"nil everything": {
+			tweak: func(g *scheduler.PodGang) { *g = scheduler.PodGang{} },
+			want:  field.ErrorList{required("metadata.name"), required("metadata.namespace"), required(groups)},
+		},
+		"null entries": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.PodGroups = make([]scheduler.PodGangPodGroup, 1)
+				g.Spec.TopologyConstraintGroupConfigs = make([]scheduler.TopologyConstraintGroupConfig, 1)
+			},
+			want: field.ErrorList{required(groups + "[0].name"), required(configs + "[0].name")},
+		},
+		"name is valid": {
+			tweak: func(g *scheduler.PodGang) { g.Name = "LLM" },
+			want:  field.ErrorList{invalid("metadata.name")},
+		},
+		"namespace is required": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Namespace = ""
+				g.Spec.PodGroups[1].PodReferences = nil
+			},
+			want: field.ErrorList{required("metadata.namespace")},
+		},
+		"gang has a group": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.PodGroups, g.Spec.TopologyConstraintGroupConfigs = nil, nil
+			},
+			want: field.ErrorList{required(groups)},
+		},
+		"group name is required": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.PodGroups[0].Name = ""
+				g.Spec.TopologyConstraintGroupConfigs = nil
+			},
+			want: field.ErrorList{required(groups + "[0].name")},
+		},
+		"group names are unique": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups = append(g.Spec.PodGroups, g.Spec.PodGroups[0]) },
+			want:  field.ErrorList{duplicate(groups + "[2].name")},
+		},
+		"minReplicas is not negative": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[1].MinReplicas = -1 },
+			want:  field.ErrorList{invalid(groups + "[1].minReplicas")},
+		},
+		"name of a pod is required": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[1].PodReferences[0].Name = "" },
+			want:  field.ErrorList{required(groups + "[1].podReferences[0].name")},
+		},
+		"pods are in the gang's namespace": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[1].PodReferences[0].Namespace = "other" },
+			want:  field.ErrorList{invalid(groups + "[1].podReferences[0].namespace")},
+		},
+		"name of a config is required": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.TopologyConstraintGroupConfigs[0].Name = "" },
+			want:  field.ErrorList{required(configs + "[0].name")},
+		},
+		"names of configs are unique": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.TopologyConstraintGroupConfigs[1].Name = "decode" },
+			want:  field.ErrorList{duplicate(configs + "[1].name")},
+		},
+		"groups of a config exist": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.TopologyConstraintGroupConfigs[0].PodGroupNames = []string{"llm-0-leader", "nobody"}
+			},
+			want: field.ErrorList{notFound(configs + "[0].podGroupNames[1]")},
+		},
+	})
+}
+
+func TestValidatePodGangUpdate(t *testing.T) {
+	noGroups := func(g *scheduler.PodGang) { g.Spec = scheduler.PodGangSpec{} }
+	testUpdate(t, mkPodGang, ValidatePodGangUpdate, map[string]updateCase[scheduler.PodGang]{
+		"nothing changes": {},
+		"spec may change": {tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[1].MinReplicas = 1 }},
+		"metadata is checked": {
+			tweak: func(g *scheduler.PodGang) { g.ResourceVersion = "" },
+			want:  field.ErrorList{invalid("metadata.resourceVersion")},
+		},
+		"a change has to be valid": {tweak: noGroups, want: field.ErrorList{required("spec.podgroups")}},
+		"an invalid spec may be written unchanged": {
+			before: noGroups,
+			tweak:  func(g *scheduler.PodGang) { g.Labels = map[string]string{"a": "b"} },
+		},
+		"an invalid spec cannot be changed into another": {
+			before: noGroups,
+			tweak:  func(g *scheduler.PodGang) { g.Spec.PriorityClassName = "high" },
+			want:   field.ErrorList{required("spec.podgroups")},
+		},
+		"a gang that goes away needs no valid spec": {
+			before: func(g *scheduler.PodGang) { deleting(&g.ObjectMeta) },
+			tweak: func(g *scheduler.PodGang) {
+				noGroups(g)
+				g.Finalizers = nil
+			},
+		},
+	})
+}
+
+func TestValidatePodGangStatusUpdate(t *testing.T) {
+	attempt := func(n int32) func(*scheduler.PodGang) {
+		return func(g *scheduler.PodGang) { g.Status.ObservedAttempt = n }
+	}
+	testUpdate(t, mkPodGang, ValidatePodGangStatusUpdate, map[string]updateCase[scheduler.PodGang]{
+		"nothing changes":       {},
+		"observedAttempt rises": {before: attempt(1), tweak: attempt(2)},
+		"phase may change back": {
+			before: func(g *scheduler.PodGang) { g.Status.Phase = scheduler.PodGangRunning },
+			tweak:  func(g *scheduler.PodGang) { g.Status.Phase = scheduler.PodGangPending },
+		},
+		"status of an invalid spec may change": {
+			before: func(g *scheduler.PodGang) { g.Spec = scheduler.PodGangSpec{} },
+			tweak:  attempt(1),
+		},
+		"metadata is checked": {
+			tweak: func(g *scheduler.PodGang) { g.ResourceVersion = "" },
+			want:  field.ErrorList{invalid("metadata.resourceVersion")},
+		},
+		"observedAttempt does not fall": {
+			before: attempt(2),
+			tweak:  attempt(1),
+			want:   field.ErrorList{invalid("status.observedAttempt")},
+		},
+	})
+}

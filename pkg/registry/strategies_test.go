@@ -1,0 +1,487 @@
+// Package registry_test holds every kind to what all strategies have in common.
+package registry_test
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/apis/grove"
+	groveinstall "github.com/copse-dev/copse/pkg/apis/grove/install"
+	"github.com/copse-dev/copse/pkg/apis/scheduler"
+	schedulerinstall "github.com/copse-dev/copse/pkg/apis/scheduler/install"
+	"github.com/copse-dev/copse/pkg/registry/grove/clustertopologybinding"
+	"github.com/copse-dev/copse/pkg/registry/grove/podclique"
+	"github.com/copse-dev/copse/pkg/registry/grove/podcliquescalinggroup"
+	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
+	"github.com/copse-dev/copse/pkg/registry/grove/startgate"
+	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
+	"github.com/copse-dev/copse/pkg/registry/scheduler/podgang"
+	"github.com/copse-dev/copse/pkg/registry/scheduler/podgroup"
+)
+
+type strategy interface {
+	rest.RESTCreateStrategy
+	rest.RESTUpdateStrategy
+	rest.RESTDeleteStrategy
+	rest.ResetFieldsStrategy
+}
+
+// kind is one kind as the tests see it. The functions work on the hub type.
+type kind struct {
+	main   strategy
+	status internalrest.StatusStrategy
+	// object is a valid object with a status, as it is stored.
+	object runtime.Object
+	// changeSpec makes a change that is allowed; breakSpec one that is not.
+	changeSpec, breakSpec func(runtime.Object)
+	// changeStatus makes a move that is allowed; breakStatus one that is not.
+	changeStatus, breakStatus func(runtime.Object)
+	// spec and statusOf return parts of the object.
+	spec, statusOf func(runtime.Object) any
+	apiVersion     string
+	clusterWide    bool
+	finalizer      string
+}
+
+func kinds() map[string]kind {
+	scheme := runtime.NewScheme()
+	groveinstall.Install(scheme)
+	schedulerinstall.Install(scheme)
+
+	const groveVersion, schedulerVersion = "grove.io/v1alpha1", "scheduler.grove.io/v1alpha1"
+	podSpec := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{Name: "main", Image: "image"}}}
+	sets := podcliqueset.NewStrategy(scheme, podcliqueset.Defaults{})
+	cliques := podclique.NewStrategy(scheme)
+	groups := podcliquescalinggroup.NewStrategy(scheme)
+	bindings := clustertopologybinding.NewStrategy(scheme)
+	gates := startgate.NewStrategy(scheme)
+	gangs := podgang.NewStrategy(scheme)
+	podGroups := podgroup.NewStrategy(scheme)
+
+	return map[string]kind{
+		"PodCliqueSet": {
+			main: sets, status: podcliqueset.NewStatusStrategy(sets), apiVersion: groveVersion,
+			finalizer: "grove.io/podcliqueset.grove.io",
+			object: &grove.PodCliqueSet{
+				ObjectMeta: stored("llm"),
+				Spec: grove.PodCliqueSetSpec{
+					Replicas:     1,
+					WorkloadType: grove.WorkloadTypeInference,
+					Template: grove.PodCliqueSetTemplateSpec{
+						StartupType: ptr.To(grove.CliqueStartupTypeAnyOrder),
+						Cliques: []grove.PodCliqueTemplateSpec{{
+							Name: "worker",
+							Spec: grove.PodCliqueSpec{Replicas: 1, MinAvailable: ptr.To[int32](1), PodSpec: podSpec},
+						}},
+					},
+				},
+				Status: grove.PodCliqueSetStatus{
+					Phase: grove.PodCliqueSetRunning, Replicas: 1, CurrentGenerationHash: ptr.To("hash"),
+					CliqueHashes: []grove.CliqueHash{{Name: "worker", Hash: "hash"}},
+				},
+			},
+			changeSpec:   func(obj runtime.Object) { obj.(*grove.PodCliqueSet).Spec.Replicas = 2 },
+			breakSpec:    func(obj runtime.Object) { obj.(*grove.PodCliqueSet).Spec.Replicas = -1 },
+			changeStatus: func(obj runtime.Object) { obj.(*grove.PodCliqueSet).Status.Replicas = 2 },
+			breakStatus:  func(obj runtime.Object) { obj.(*grove.PodCliqueSet).Status.Replicas = -1 },
+			spec:         func(obj runtime.Object) any { return obj.(*grove.PodCliqueSet).Spec },
+			statusOf:     func(obj runtime.Object) any { return obj.(*grove.PodCliqueSet).Status },
+		},
+		"PodClique": {
+			main: cliques, status: podclique.NewStatusStrategy(cliques), apiVersion: groveVersion,
+			finalizer: "grove.io/podclique.grove.io",
+			object: &grove.PodClique{
+				ObjectMeta: stored("llm-0-worker"),
+				Spec:       grove.PodCliqueSpec{Replicas: 1, WorkloadType: grove.WorkloadTypeInference, PodSpec: podSpec},
+				Status:     grove.PodCliqueStatus{Replicas: 1},
+			},
+			changeSpec:   func(obj runtime.Object) { obj.(*grove.PodClique).Spec.Replicas = 2 },
+			breakSpec:    func(obj runtime.Object) { obj.(*grove.PodClique).Spec.Replicas = -1 },
+			changeStatus: func(obj runtime.Object) { obj.(*grove.PodClique).Status.Replicas = 2 },
+			breakStatus:  func(obj runtime.Object) { obj.(*grove.PodClique).Status.Replicas = -1 },
+			spec:         func(obj runtime.Object) any { return obj.(*grove.PodClique).Spec },
+			statusOf:     func(obj runtime.Object) any { return obj.(*grove.PodClique).Status },
+		},
+		"PodCliqueScalingGroup": {
+			main: groups, status: podcliquescalinggroup.NewStatusStrategy(groups), apiVersion: groveVersion,
+			finalizer: "grove.io/podcliquescalinggroup.grove.io",
+			object: &grove.PodCliqueScalingGroup{
+				ObjectMeta: stored("llm-0-decode"),
+				Spec:       grove.PodCliqueScalingGroupSpec{Replicas: 1, CliqueNames: []string{"worker"}, WorkloadType: grove.WorkloadTypeInference},
+				Status:     grove.PodCliqueScalingGroupStatus{Replicas: 1},
+			},
+			changeSpec:   func(obj runtime.Object) { obj.(*grove.PodCliqueScalingGroup).Spec.Replicas = 2 },
+			breakSpec:    func(obj runtime.Object) { obj.(*grove.PodCliqueScalingGroup).Spec.Replicas = -1 },
+			changeStatus: func(obj runtime.Object) { obj.(*grove.PodCliqueScalingGroup).Status.Replicas = 2 },
+			breakStatus:  func(obj runtime.Object) { obj.(*grove.PodCliqueScalingGroup).Status.Replicas = -1 },
+			spec:         func(obj runtime.Object) any { return obj.(*grove.PodCliqueScalingGroup).Spec },
+			statusOf:     func(obj runtime.Object) any { return obj.(*grove.PodCliqueScalingGroup).Status },
+		},
+		"ClusterTopologyBinding": {
+			main: bindings, status: clustertopologybinding.NewStatusStrategy(bindings), apiVersion: groveVersion,
+			clusterWide: true,
+			object: &grove.ClusterTopologyBinding{
+				ObjectMeta: stored("gpu"),
+				Spec:       grove.ClusterTopologyBindingSpec{Levels: []grove.TopologyLevel{{Domain: "rack", Key: "example.com/rack"}}},
+				Status:     grove.ClusterTopologyBindingStatus{ObservedGeneration: ptr.To[int64](1)},
+			},
+			changeSpec: func(obj runtime.Object) { obj.(*grove.ClusterTopologyBinding).Spec.Levels[0].Key = "rack" },
+			breakSpec:  func(obj runtime.Object) { obj.(*grove.ClusterTopologyBinding).Spec.Levels = nil },
+			changeStatus: func(obj runtime.Object) {
+				obj.(*grove.ClusterTopologyBinding).Status.ObservedGeneration = ptr.To[int64](2)
+			},
+			// Nothing in this status can be wrong by itself.
+			spec:     func(obj runtime.Object) any { return obj.(*grove.ClusterTopologyBinding).Spec },
+			statusOf: func(obj runtime.Object) any { return obj.(*grove.ClusterTopologyBinding).Status },
+		},
+		"StartGate": {
+			main: gates, status: startgate.NewStatusStrategy(gates), apiVersion: groveVersion,
+			object: &grove.StartGate{
+				ObjectMeta: stored("llm-0"),
+				Status:     grove.StartGateStatus{Cliques: []grove.StartGateClique{{Name: "llm-0-worker", Attempt: 1}}},
+			},
+			// A gate has no spec.
+			changeStatus: func(obj runtime.Object) { obj.(*grove.StartGate).Status.Cliques[0].Open = true },
+			breakStatus:  func(obj runtime.Object) { obj.(*grove.StartGate).Status.Cliques[0].Attempt = 0 },
+			statusOf:     func(obj runtime.Object) any { return obj.(*grove.StartGate).Status },
+		},
+		"PodGang": {
+			main: gangs, status: podgang.NewStatusStrategy(gangs), apiVersion: schedulerVersion,
+			object: &scheduler.PodGang{
+				ObjectMeta: stored("llm-0"),
+				Spec:       scheduler.PodGangSpec{PodGroups: []scheduler.PodGangPodGroup{{Name: "llm-0-worker", MinReplicas: 1}}},
+				Status:     scheduler.PodGangStatus{ObservedAttempt: 1},
+			},
+			changeSpec:   func(obj runtime.Object) { obj.(*scheduler.PodGang).Spec.PodGroups[0].MinReplicas = 2 },
+			breakSpec:    func(obj runtime.Object) { obj.(*scheduler.PodGang).Spec.PodGroups = nil },
+			changeStatus: func(obj runtime.Object) { obj.(*scheduler.PodGang).Status.ObservedAttempt = 2 },
+			breakStatus:  func(obj runtime.Object) { obj.(*scheduler.PodGang).Status.ObservedAttempt = 0 },
+			spec:         func(obj runtime.Object) any { return obj.(*scheduler.PodGang).Spec },
+			statusOf:     func(obj runtime.Object) any { return obj.(*scheduler.PodGang).Status },
+		},
+		"PodGroup": {
+			main: podGroups, status: podgroup.NewStatusStrategy(podGroups), apiVersion: schedulerVersion,
+			object: &scheduler.PodGroup{
+				ObjectMeta: stored("job"),
+				Spec:       scheduler.PodGroupSpec{MinMember: ptr.To[int32](1)},
+				Status:     scheduler.PodGroupStatus{Running: 1},
+			},
+			changeSpec:   func(obj runtime.Object) { obj.(*scheduler.PodGroup).Spec.MinMember = ptr.To[int32](2) },
+			breakSpec:    func(obj runtime.Object) { obj.(*scheduler.PodGroup).Spec.MinMember = ptr.To[int32](-1) },
+			changeStatus: func(obj runtime.Object) { obj.(*scheduler.PodGroup).Status.Running = 2 },
+			// Nothing in this status can be wrong by itself.
+			spec:     func(obj runtime.Object) any { return obj.(*scheduler.PodGroup).Spec },
+			statusOf: func(obj runtime.Object) any { return obj.(*scheduler.PodGroup).Status },
+		},
+	}
+}
+
+// stored is the metadata of an object that exists.
+func stored(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, UID: "uid", ResourceVersion: "7", Generation: 3}
+}
+
+// eachKind runs a test for each kind, with a copy of its object, in its namespace.
+func eachKind(t *testing.T, test func(t *testing.T, ctx context.Context, k kind, obj runtime.Object)) {
+	for name, k := range kinds() {
+		t.Run(name, func(t *testing.T) {
+			ctx := genericapirequest.WithNamespace(context.Background(), metav1.NamespaceNone)
+			if !k.clusterWide {
+				ctx = genericapirequest.WithNamespace(context.Background(), "ns")
+				accessor(t, k.object).SetNamespace("ns")
+			}
+			test(t, ctx, k, k.object.DeepCopyObject())
+		})
+	}
+}
+
+func accessor(t *testing.T, obj runtime.Object) metav1.Object {
+	t.Helper()
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accessor
+}
+
+func TestCreateDropsStatusAndSetsFinalizer(t *testing.T) {
+	eachKind(t, func(t *testing.T, ctx context.Context, k kind, obj runtime.Object) {
+		accessor := accessor(t, obj)
+		accessor.SetResourceVersion("")
+		accessor.SetGeneration(9)
+		accessor.SetFinalizers([]string{"example.com/mine"})
+		sent := obj.DeepCopyObject()
+		if err := rest.BeforeCreate(k.main, ctx, obj); err != nil {
+			t.Fatal(err)
+		}
+		if got := accessor.GetGeneration(); got != 1 {
+			t.Errorf("generation is %d, want 1", got)
+		}
+		want := []string{"example.com/mine"}
+		if k.finalizer != "" {
+			want = append(want, k.finalizer)
+		}
+		if diff := cmp.Diff(want, accessor.GetFinalizers()); diff != "" {
+			t.Errorf("finalizers (-want +got):\n%s", diff)
+		}
+		// The hashes of a PodCliqueSet are written by the server itself.
+		if pcs, ok := obj.(*grove.PodCliqueSet); ok {
+			if ptr.Deref(pcs.Status.CurrentGenerationHash, "hash") == "hash" || len(pcs.Status.CliqueHashes) != 1 || pcs.Status.CliqueHashes[0].Hash == "hash" {
+				t.Errorf("the client's hashes were kept: %v", pcs.Status)
+			}
+			pcs.Status.CurrentGenerationHash, pcs.Status.CliqueHashes = nil, nil
+		}
+		empty := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(runtime.Object)
+		if diff := cmp.Diff(k.statusOf(empty), k.statusOf(obj)); diff != "" {
+			t.Errorf("status was kept (-want +got):\n%s", diff)
+		}
+		if k.spec != nil {
+			if diff := cmp.Diff(k.spec(sent), k.spec(obj)); diff != "" {
+				t.Errorf("spec (-sent +stored):\n%s", diff)
+			}
+		}
+	})
+}
+
+func TestCreateSetsFinalizerOnce(t *testing.T) {
+	eachKind(t, func(t *testing.T, ctx context.Context, k kind, obj runtime.Object) {
+		if k.finalizer == "" {
+			t.Skip("has no finalizer")
+		}
+		accessor(t, obj).SetFinalizers([]string{k.finalizer})
+		k.main.PrepareForCreate(ctx, obj)
+		if got := accessor(t, obj).GetFinalizers(); !slices.Equal(got, []string{k.finalizer}) {
+			t.Errorf("finalizers are %v", got)
+		}
+	})
+}
+
+func TestGenerationMovesWithSpecAlone(t *testing.T) {
+	eachKind(t, func(t *testing.T, ctx context.Context, k kind, _ runtime.Object) {
+		for name, tc := range map[string]struct {
+			change func(runtime.Object)
+			want   int64
+		}{
+			"nothing":    {func(runtime.Object) {}, 3},
+			"metadata":   {func(obj runtime.Object) { accessor(t, obj).SetLabels(map[string]string{"a": "b"}) }, 3},
+			"finalizers": {func(obj runtime.Object) { accessor(t, obj).SetFinalizers([]string{"example.com/mine"}) }, 3},
+			"status":     {k.changeStatus, 3},
+			"generation": {func(obj runtime.Object) { accessor(t, obj).SetGeneration(99) }, 3},
+			"spec":       {k.changeSpec, 4},
+		} {
+			if tc.change == nil {
+				continue
+			}
+			obj := k.object.DeepCopyObject()
+			tc.change(obj)
+			if err := rest.BeforeUpdate(k.main, ctx, obj, k.object); err != nil {
+				t.Errorf("change of %s: %v", name, err)
+			}
+			if got := accessor(t, obj).GetGeneration(); got != tc.want {
+				t.Errorf("change of %s: generation is %d, want %d", name, got, tc.want)
+			}
+		}
+	})
+}
+
+func TestMainEndpointKeepsStatus(t *testing.T) {
+	eachKind(t, func(t *testing.T, ctx context.Context, k kind, obj runtime.Object) {
+		k.changeStatus(obj)
+		if k.changeSpec != nil {
+			k.changeSpec(obj)
+		}
+		accessor(t, obj).SetLabels(map[string]string{"a": "b"})
+		sent, before := obj.DeepCopyObject(), k.object.DeepCopyObject()
+		if err := rest.BeforeUpdate(k.main, ctx, obj, k.object); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(k.statusOf(k.object), k.statusOf(obj)); diff != "" {
+			t.Errorf("status (-stored +new):\n%s", diff)
+		}
+		if k.spec != nil {
+			if diff := cmp.Diff(k.spec(sent), k.spec(obj)); diff != "" {
+				t.Errorf("spec (-sent +new):\n%s", diff)
+			}
+		}
+		if got := accessor(t, obj).GetLabels()["a"]; got != "b" {
+			t.Error("labels were not written")
+		}
+		if diff := cmp.Diff(before, k.object); diff != "" {
+			t.Errorf("the stored object changed (-before +after):\n%s", diff)
+		}
+	})
+}
+
+func TestStatusEndpointKeepsSpecAndMetadata(t *testing.T) {
+	eachKind(t, func(t *testing.T, ctx context.Context, k kind, obj runtime.Object) {
+		// An object that is being deleted, with something in every field that is kept.
+		old := accessor(t, k.object)
+		old.SetLabels(map[string]string{"a": "stored"})
+		old.SetAnnotations(map[string]string{"a": "stored"})
+		old.SetFinalizers([]string{"example.com/stored"})
+		old.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "stored", UID: "stored"}})
+		old.SetDeletionTimestamp(ptr.To(metav1.Unix(1700000000, 0)))
+		before := k.object.DeepCopyObject()
+
+		k.changeStatus(obj)
+		if k.changeSpec != nil {
+			k.changeSpec(obj)
+		}
+		written := accessor(t, obj)
+		written.SetLabels(map[string]string{"a": "sent"})
+		written.SetAnnotations(map[string]string{"a": "sent"})
+		written.SetFinalizers(nil)
+		written.SetOwnerReferences(nil)
+		written.SetGeneration(99)
+		managedFields := []metav1.ManagedFieldsEntry{{Manager: "controller", Operation: metav1.ManagedFieldsOperationUpdate}}
+		written.SetManagedFields(managedFields)
+		sent := obj.DeepCopyObject()
+
+		if err := rest.BeforeUpdate(k.status, ctx, obj, k.object); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(k.statusOf(sent), k.statusOf(obj)); diff != "" {
+			t.Errorf("status (-sent +new):\n%s", diff)
+		}
+		// All else is as it was, but for who wrote what.
+		if diff := cmp.Diff(managedFields, written.GetManagedFields()); diff != "" {
+			t.Errorf("managedFields (-sent +new):\n%s", diff)
+		}
+		written.SetManagedFields(nil)
+		if diff := cmp.Diff(before, withStatus(obj, k.object)); diff != "" {
+			t.Errorf("all but status (-stored +new):\n%s", diff)
+		}
+		if diff := cmp.Diff(before, k.object); diff != "" {
+			t.Errorf("the stored object changed (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// withStatus returns obj with the status of other.
+func withStatus(obj, other runtime.Object) runtime.Object {
+	switch obj := obj.(type) {
+	case *grove.PodCliqueSet:
+		obj.Status = other.(*grove.PodCliqueSet).Status
+	case *grove.PodClique:
+		obj.Status = other.(*grove.PodClique).Status
+	case *grove.PodCliqueScalingGroup:
+		obj.Status = other.(*grove.PodCliqueScalingGroup).Status
+	case *grove.ClusterTopologyBinding:
+		obj.Status = other.(*grove.ClusterTopologyBinding).Status
+	case *grove.StartGate:
+		obj.Status = other.(*grove.StartGate).Status
+	case *scheduler.PodGang:
+		obj.Status = other.(*scheduler.PodGang).Status
+	case *scheduler.PodGroup:
+		obj.Status = other.(*scheduler.PodGroup).Status
+	}
+	return obj
+}
+
+// Lost updates are worse than having to send a resourceVersion.
+func TestUpdatesAreConditionalAndCreateNothing(t *testing.T) {
+	eachKind(t, func(t *testing.T, ctx context.Context, k kind, _ runtime.Object) {
+		for endpoint, strategy := range map[string]rest.RESTUpdateStrategy{"main": k.main, "status": k.status} {
+			if strategy.AllowUnconditionalUpdate(ctx) {
+				t.Errorf("%s endpoint: an update needs no resourceVersion", endpoint)
+			}
+			if strategy.AllowCreateOnUpdate(ctx) {
+				t.Errorf("%s endpoint: an update creates", endpoint)
+			}
+		}
+	})
+}
+
+func TestEndpointsAreScopedToNamespaces(t *testing.T) {
+	eachKind(t, func(t *testing.T, _ context.Context, k kind, _ runtime.Object) {
+		if got, want := k.main.NamespaceScoped(), !k.clusterWide; got != want {
+			t.Errorf("main endpoint: namespaced is %t, want %t", got, want)
+		}
+		if got, want := k.status.NamespaceScoped(), !k.clusterWide; got != want {
+			t.Errorf("status endpoint: namespaced is %t, want %t", got, want)
+		}
+	})
+}
+
+// What an endpoint does not write belongs to no manager that writes there.
+func TestResetFields(t *testing.T) {
+	eachKind(t, func(t *testing.T, _ context.Context, k kind, _ runtime.Object) {
+		statusResets := []string{".metadata"}
+		if k.spec != nil {
+			statusResets = append(statusResets, ".spec")
+		}
+		for endpoint, tc := range map[string]struct {
+			strategy rest.ResetFieldsStrategy
+			want     []string
+		}{
+			"main":   {k.main, []string{".status"}},
+			"status": {k.status, statusResets},
+		} {
+			got := map[string][]string{}
+			for version, set := range tc.strategy.GetResetFields() {
+				for path := range set.All() {
+					got[string(version)] = append(got[string(version)], path.String())
+				}
+			}
+			for _, paths := range got {
+				slices.Sort(paths)
+			}
+			if diff := cmp.Diff(map[string][]string{k.apiVersion: tc.want}, got); diff != "" {
+				t.Errorf("%s endpoint (-want +got):\n%s", endpoint, diff)
+			}
+		}
+	})
+}
+
+// The rules are tested in the validation packages; here it is that they are asked.
+func TestEndpointsValidate(t *testing.T) {
+	eachKind(t, func(t *testing.T, ctx context.Context, k kind, obj runtime.Object) {
+		if errs := k.main.Validate(ctx, obj); len(errs) > 0 {
+			t.Errorf("a valid object is refused: %v", errs)
+		}
+		nameless := obj.DeepCopyObject()
+		accessor(t, nameless).SetName("")
+		if errs := k.main.Validate(ctx, nameless); len(errs) == 0 {
+			t.Error("an object without a name is created")
+		}
+		if k.breakSpec != nil {
+			broken := obj.DeepCopyObject()
+			k.breakSpec(broken)
+			if errs := k.main.Validate(ctx, broken); len(errs) == 0 {
+				t.Error("an invalid spec is created")
+			}
+			if errs := k.main.ValidateUpdate(ctx, broken, obj); len(errs) == 0 {
+				t.Error("a change to an invalid spec is taken")
+			}
+		}
+		unversioned := obj.DeepCopyObject()
+		accessor(t, unversioned).SetResourceVersion("")
+		if errs := k.main.ValidateUpdate(ctx, unversioned, obj); len(errs) == 0 {
+			t.Error("an update without a resourceVersion is taken")
+		}
+		if errs := k.status.ValidateUpdate(ctx, unversioned, obj); len(errs) == 0 {
+			t.Error("a status without a resourceVersion is taken")
+		}
+		if k.breakStatus != nil {
+			broken := obj.DeepCopyObject()
+			k.breakStatus(broken)
+			if errs := k.status.ValidateUpdate(ctx, broken, obj); len(errs) == 0 {
+				t.Error("a status move that is not allowed is taken")
+			}
+			if errs := k.main.ValidateUpdate(ctx, broken, obj); len(errs) > 0 {
+				t.Errorf("the main endpoint judges the status, which it does not write: %v", errs)
+			}
+		}
+	})
+}

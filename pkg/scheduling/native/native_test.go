@@ -1,0 +1,315 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
+	"github.com/copse-dev/copse/pkg/scheduling"
+)
+
+func expect(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// newGang is a gang of 3 pods of one clique and 1 of another.
+func newGang(change func(*schedulerv1alpha1.PodGang)) *schedulerv1alpha1.PodGang {
+	gang := &schedulerv1alpha1.PodGang{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "llm-0", UID: "gang-uid",
+			Labels: map[string]string{labels.ManagedBy: labels.ManagedByValue, labels.PartOf: "llm", labels.RestartAttempt: "2"},
+		},
+		Spec: schedulerv1alpha1.PodGangSpec{
+			PriorityClassName: "high",
+			PodGroups: []schedulerv1alpha1.PodGangPodGroup{
+				{Name: "llm-0-leader", MinReplicas: 1}, {Name: "llm-0-worker", MinReplicas: 3}, {Name: "llm-0-idle"},
+			},
+		},
+	}
+	if change != nil {
+		change(gang)
+	}
+	return gang
+}
+
+func TestDesiredGroup(t *testing.T) {
+	gang := newGang(nil)
+	before := gang.DeepCopy()
+	expect(t, "group", &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns",
+			Name:      naming.SchedulingGroup("llm-0", "gang-uid", 2),
+			Labels: map[string]string{
+				// The cache holds groups with this label alone.
+				labels.ManagedBy: labels.ManagedByValue,
+				labels.PartOf:    "llm", labels.RestartAttempt: "2", labels.PodGang: "llm-0",
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "scheduler.grove.io/v1alpha1", Kind: "PodGang", Name: "llm-0", UID: "gang-uid",
+				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+			}},
+		},
+		Spec: schedulingv1beta1.PodGroupSpec{
+			SchedulingPolicy:  schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 4}},
+			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
+			PriorityClassName: "high",
+		},
+	}, desiredGroup(gang))
+	expect(t, "the gang that was read", before, gang)
+	expect(t, "labels of the group of a gang without any", map[string]string{labels.PodGang: "llm-0"},
+		desiredGroup(newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels = nil })).Labels)
+}
+
+// The scheduler knows groups by name, so a name must never come back.
+func TestGroupNameIsNewWithEachGangObjectAndAttempt(t *testing.T) {
+	base := groupName(newGang(nil))
+	expect(t, "the name of the same gang", base, groupName(newGang(nil)))
+	for what, gang := range map[string]*schedulerv1alpha1.PodGang{
+		"object":  newGang(func(g *schedulerv1alpha1.PodGang) { g.UID = "other" }),
+		"attempt": newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels[labels.RestartAttempt] = "3" }),
+		"name":    newGang(func(g *schedulerv1alpha1.PodGang) { g.Name = "llm-1" }),
+	} {
+		if groupName(gang) == base {
+			t.Errorf("a gang with another %s has the same group, %s", what, base)
+		}
+	}
+	same := newGang(func(g *schedulerv1alpha1.PodGang) {
+		g.Spec.PodGroups, g.Generation, g.ResourceVersion = nil, 9, "9"
+	})
+	expect(t, "the name when only the members change", base, groupName(same))
+}
+
+func TestPreparePodPutsAPodIntoTheGroup(t *testing.T) {
+	gang := newGang(nil)
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}}
+	New(nil).PreparePod(pod, gang)
+	expect(t, "pod", &corev1.Pod{Spec: corev1.PodSpec{
+		NodeSelector:    map[string]string{"zone": "a"},
+		SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: ptr.To(desiredGroup(gang).Name)},
+	}}, pod)
+}
+
+func groupWith(conditions ...metav1.Condition) *schedulingv1beta1.PodGroup {
+	return &schedulingv1beta1.PodGroup{Status: schedulingv1beta1.PodGroupStatus{Conditions: conditions}}
+}
+
+func TestObservation(t *testing.T) {
+	scheduled := schedulingv1beta1.PodGroupInitiallyScheduled
+	tests := map[string]struct {
+		group *schedulingv1beta1.PodGroup
+		want  scheduling.Observation
+	}{
+		"the scheduler has said nothing": {groupWith(), scheduling.Observation{}},
+		"it has said something else": {
+			groupWith(metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "R", Message: "m"}), scheduling.Observation{},
+		},
+		"it has placed the gang": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionTrue, Reason: "R", Message: "placed"}),
+			scheduling.Observation{Scheduled: true, Reason: schedulerv1alpha1.ReasonPodGangScheduled, Message: "placed"},
+		},
+		"it finds no room": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/4 nodes"}),
+			scheduling.Observation{Reason: schedulerv1alpha1.ReasonNotEnoughResources, Message: "0/4 nodes"},
+		},
+		"it refuses the gang": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonSchedulerError, Message: "why"}),
+			scheduling.Observation{Reason: schedulerv1alpha1.ReasonSchedulerError, Message: "why"},
+		},
+		"it does not know": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionUnknown, Reason: "R", Message: "m"}),
+			scheduling.Observation{Reason: schedulerv1alpha1.ReasonNotEnoughResources, Message: "m"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) { expect(t, "observation", tc.want, observe(tc.group)) })
+	}
+}
+
+// newClient is a client of a cluster that holds some groups.
+func newClient(t *testing.T, funcs interceptor.Funcs, groups ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := schedulingv1beta1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(groups...).WithInterceptorFuncs(funcs).
+		WithIndex(&schedulingv1beta1.PodGroup{}, OwnerIndex, func(obj client.Object) []string {
+			if ref := metav1.GetControllerOf(obj); ref != nil {
+				return []string{string(ref.UID)}
+			}
+			return nil
+		}).Build()
+}
+
+// groupOf is the group that exists of a gang.
+func groupOf(change func(*schedulerv1alpha1.PodGang), changes ...func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
+	group := desiredGroup(newGang(change))
+	group.UID = types.UID("uid-of-" + group.Name)
+	for _, c := range changes {
+		c(group)
+	}
+	return group
+}
+
+func inAttempt(attempt string) func(*schedulerv1alpha1.PodGang) {
+	return func(g *schedulerv1alpha1.PodGang) { g.Labels[labels.RestartAttempt] = attempt }
+}
+
+func TestSync(t *testing.T) {
+	name := groupName(newGang(nil))
+	nameOf := func(attempt string) string { return groupName(newGang(inAttempt(attempt))) }
+	goes := func(g *schedulingv1beta1.PodGroup) {
+		g.DeletionTimestamp, g.Finalizers = ptr.To(metav1.Now()), []string{"example.com/held"}
+	}
+	foreign := groupOf(inAttempt("1"), func(g *schedulingv1beta1.PodGroup) { g.OwnerReferences = nil })
+	tests := map[string]struct {
+		groups []client.Object
+		// wantWrites are "verb name".
+		wantWrites []string
+	}{
+		"a new gang":                            {nil, []string{"create " + name}},
+		"nothing to do":                         {[]client.Object{groupOf(nil)}, nil},
+		"the group of the attempt before":       {[]client.Object{groupOf(inAttempt("1"))}, []string{"delete " + nameOf("1"), "create " + name}},
+		"both":                                  {[]client.Object{groupOf(nil), groupOf(inAttempt("1"))}, []string{"delete " + nameOf("1")}},
+		"one that is going is left to go":       {[]client.Object{groupOf(nil), groupOf(inAttempt("1"), goes)}, nil},
+		"a group of something else is not ours": {[]client.Object{foreign}, []string{"create " + name}},
+	}
+	for what, tc := range tests {
+		t.Run(what, func(t *testing.T) {
+			var writes []string
+			c := newClient(t, interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					writes = append(writes, "create "+obj.GetName())
+					return c.Create(ctx, obj, opts...)
+				},
+				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+					options := (&client.DeleteOptions{}).ApplyOptions(opts)
+					if options.Preconditions == nil || options.Preconditions.UID == nil || *options.Preconditions.UID != obj.GetUID() || obj.GetUID() == "" {
+						t.Errorf("%s is deleted whatever its UID", obj.GetName())
+					}
+					writes = append(writes, "delete "+obj.GetName())
+					return c.Delete(ctx, obj, opts...)
+				},
+				Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
+					return errors.New("groups are not updated")
+				},
+			}, tc.groups...)
+			if err := New(c).Sync(t.Context(), newGang(nil)); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "writes", tc.wantWrites, writes)
+			writes = nil
+			if err := New(c).Sync(t.Context(), newGang(nil)); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "writes when nothing has changed", []string(nil), writes)
+		})
+	}
+}
+
+func TestSyncErrors(t *testing.T) {
+	resource := schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}
+	boom := errors.New("boom")
+	fails := func(err error) interceptor.Funcs {
+		return interceptor.Funcs{
+			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return err },
+		}
+	}
+	tests := map[string]struct {
+		funcs  interceptor.Funcs
+		groups []client.Object
+		want   string
+	}{
+		"the list fails": {
+			funcs: interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return boom }},
+			want:  "list the PodGroups of PodGang llm-0: boom",
+		},
+		"the creation fails": {funcs: fails(boom), want: "create PodGroup " + groupName(newGang(nil)) + ": boom"},
+		"the group exists, and the cache does not show it yet": {
+			funcs: fails(apierrors.NewAlreadyExists(resource, "g")),
+		},
+		"the deletion of an earlier one fails": {
+			funcs: interceptor.Funcs{
+				Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return boom },
+			},
+			groups: []client.Object{groupOf(inAttempt("1"))},
+			want:   "delete PodGroup " + groupName(newGang(inAttempt("1"))) + " of an earlier attempt: boom",
+		},
+		"an earlier one is gone already": {
+			funcs: interceptor.Funcs{
+				Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+					return apierrors.NewNotFound(resource, "g")
+				},
+			},
+			groups: []client.Object{groupOf(inAttempt("1"))},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := New(newClient(t, tc.funcs, tc.groups...)).Sync(t.Context(), newGang(nil))
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			expect(t, "error", tc.want, got)
+		})
+	}
+}
+
+func TestObserveReadsTheGroupOfTheAttempt(t *testing.T) {
+	placed := func(g *schedulingv1beta1.PodGroup) {
+		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue, Message: "placed"}}
+	}
+	tests := map[string]struct {
+		groups []client.Object
+		want   scheduling.Observation
+	}{
+		"it is placed": {[]client.Object{groupOf(nil, placed)}, scheduling.Observation{Scheduled: true, Reason: schedulerv1alpha1.ReasonPodGangScheduled, Message: "placed"}},
+		"only that of the attempt before is placed": {
+			[]client.Object{groupOf(nil), groupOf(inAttempt("1"), placed)}, scheduling.Observation{},
+		},
+		"it does not exist": {
+			[]client.Object{groupOf(inAttempt("1"), placed)},
+			scheduling.Observation{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: "the scheduler's group of this gang does not exist"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := New(newClient(t, interceptor.Funcs{}, tc.groups...)).Observe(t.Context(), newGang(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "observation", tc.want, got)
+		})
+	}
+	t.Run("the read fails", func(t *testing.T) {
+		c := newClient(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("boom")
+		}})
+		got, err := New(c).Observe(t.Context(), newGang(nil))
+		if err == nil || err.Error() != "read PodGroup "+groupName(newGang(nil))+": boom" {
+			t.Errorf("got error %v", err)
+		}
+		// What cannot be read is not called missing.
+		expect(t, "observation", scheduling.Observation{}, got)
+	})
+}
