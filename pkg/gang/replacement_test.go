@@ -123,9 +123,11 @@ func TestWhatGoesByTheStateOfTheParent(t *testing.T) {
 		"active: the surplus":               {parent: ParentActive, want: []types.UID{"surplus"}},
 		"failing: what may still run":       {parent: ParentFailing, want: []types.UID{"surplus", "uid-0", "uid-4"}},
 		"finished: the surplus":             {parent: ParentFinished, want: []types.UID{"surplus"}},
-		"deleting: everything":              {parent: ParentDeleting, want: []types.UID{"surplus", "uid-0", "uid-1", "uid-2", "uid-4"}},
+		// Its cliques may be orphaned: each one's own deletion says whether it goes along.
+		"deleting: nothing":                 {parent: ParentDeleting},
 		"the clique is deleted: everything": {parent: ParentActive, deleted: true, want: []types.UID{"surplus", "uid-0", "uid-1", "uid-2", "uid-4"}},
-		"both":                              {parent: ParentFinished, deleted: true, want: []types.UID{"surplus", "uid-0", "uid-1", "uid-2", "uid-4"}},
+		"with its set":                      {parent: ParentDeleting, deleted: true, want: []types.UID{"surplus", "uid-0", "uid-1", "uid-2", "uid-4"}},
+		"below a set that has finished":     {parent: ParentFinished, deleted: true, want: []types.UID{"surplus", "uid-0", "uid-1", "uid-2", "uid-4"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -145,22 +147,23 @@ func TestWhatGoesByTheStateOfTheParent(t *testing.T) {
 	}
 }
 
-func TestOldPodsGoInEveryStateOfTheParent(t *testing.T) {
-	for _, parent := range []Parent{ParentActive, ParentFailing, ParentFinished, ParentDeleting} {
+func TestOldPodsGoWhateverTheParentDoesUnlessItMayOrphan(t *testing.T) {
+	gone := []types.UID{"uid-0"}
+	for parent, want := range map[Parent][]types.UID{ParentActive: gone, ParentFailing: gone, ParentFinished: gone, ParentDeleting: nil} {
 		t.Run(string(parent), func(t *testing.T) {
 			snapshot := snapshotOf(training(1, inAttempt(1)), pods(podOf(0, running)))
 			snapshot.Parent = parent
-			expect(t, "actions", actions{Delete: []types.UID{"uid-0"}}, actionsOf(DecideClique(snapshot, now)))
+			expect(t, "actions", actions{Delete: want}, actionsOf(DecideClique(snapshot, now)))
 		})
 	}
 }
 
 func TestInferenceReplacesNothingBelowAParentThatIsNotActive(t *testing.T) {
-	for parent, want := range map[Parent][]types.UID{ParentFailing: nil, ParentFinished: nil, ParentDeleting: {"uid-0"}} {
+	for _, parent := range []Parent{ParentFailing, ParentFinished, ParentDeleting} {
 		t.Run(string(parent), func(t *testing.T) {
 			snapshot := snapshotOf(inference(2, failedBefore(0, 1, -time.Hour)), podsOfAll(1, failed))
 			snapshot.Parent = parent
-			expect(t, "actions", actions{Delete: want}, actionsOf(DecideClique(snapshot, now)))
+			expect(t, "actions", actions{}, actionsOf(DecideClique(snapshot, now)))
 		})
 	}
 }

@@ -206,6 +206,16 @@ func (c *Cluster) Start(t *testing.T, component string) {
 	c.tool(t, "start", component)
 }
 
+// Log is what a process has written since the cluster started.
+func (c *Cluster) Log(t *testing.T, component string) string {
+	t.Helper()
+	text, err := os.ReadFile(c.Components[component].Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func (c *Cluster) tool(t *testing.T, verb, component string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -69,12 +69,20 @@ func (n *Namespace) TryApply(manifest string, flags ...string) (string, error) {
 func (n *Namespace) kubectl(stdin string, args ...string) (string, string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), kubectlTimeout)
 	defer cancel()
-	cmd := n.cluster.kubectlCommand(ctx, append([]string{"--namespace", n.Name}, args...)...)
+	cmd := n.cluster.kubectlCommand(ctx, append(n.flags(), args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err := cmd.Run()
 	return out.String(), stderr.String(), err
+}
+
+// flags name the namespace, unless the manifests do.
+func (n *Namespace) flags() []string {
+	if n.Name == "" {
+		return nil
+	}
+	return []string{"--namespace", n.Name}
 }
 
 func (c *Cluster) kubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
@@ -89,7 +97,7 @@ func (c *Cluster) kubectlCommand(ctx context.Context, args ...string) *exec.Cmd 
 func (n *Namespace) StartKubectl(args ...string) func() string {
 	n.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := n.cluster.kubectlCommand(ctx, append([]string{"--namespace", n.Name}, args...)...)
+	cmd := n.cluster.kubectlCommand(ctx, append(n.flags(), args...)...)
 	path := filepath.Join(n.t.TempDir(), "output")
 	file, err := os.Create(path)
 	if err != nil {

@@ -42,6 +42,11 @@ func (c *Cluster) Namespace(t *testing.T) *Namespace {
 	return n
 }
 
+// Anywhere is the same test with manifests that name their namespaces.
+func (n *Namespace) Anywhere() *Namespace {
+	return &Namespace{cluster: n.cluster, t: n.t}
+}
+
 // explain logs what a person would look at.
 func (n *Namespace) explain() {
 	for _, args := range [][]string{

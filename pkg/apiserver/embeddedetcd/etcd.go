@@ -5,10 +5,12 @@ package embeddedetcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -20,6 +22,7 @@ const startTimeout = 60 * time.Second
 // Etcd is a running member.
 type Etcd struct {
 	server   *embed.Etcd
+	lock     *os.File
 	endpoint string
 }
 
@@ -31,13 +34,22 @@ func Start(ctx context.Context, dir string) (*Etcd, error) {
 	if err != nil {
 		return nil, err
 	}
+	socket := filepath.Join(dir, "client.sock")
+	// The kernel keeps the path of a socket in an array; all that it says of a longer
+	// path is "invalid argument".
+	if limit := len(syscall.RawSockaddrUnix{}.Path) - 1; len(socket) > limit {
+		return nil, fmt.Errorf("the path of the data directory is too long: the socket %s has %d characters of at most %d", socket, len(socket), limit)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the data directory: %w", err)
 	}
-	socket := filepath.Join(dir, "client.sock")
+	lock, err := lockDirectory(dir)
+	if err != nil {
+		return nil, err
+	}
 	// A socket that a killed server left behind cannot be listened on.
 	if err := os.Remove(socket); err != nil && !os.IsNotExist(err) {
-		return nil, err
+		return nil, errors.Join(err, lock.Close())
 	}
 	client := url.URL{Scheme: "unix", Path: socket}
 	// A single member has no peers; it only has to have an address for them.
@@ -54,9 +66,9 @@ func Start(ctx context.Context, dir string) (*Etcd, error) {
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
 	server, err := embed.StartEtcd(config)
 	if err != nil {
-		return nil, fmt.Errorf("start etcd: %w", err)
+		return nil, errors.Join(fmt.Errorf("start etcd: %w", err), lock.Close())
 	}
-	etcd := &Etcd{server: server, endpoint: client.String()}
+	etcd := &Etcd{server: server, lock: lock, endpoint: client.String()}
 	select {
 	case <-server.Server.ReadyNotify():
 		return etcd, nil
@@ -72,6 +84,20 @@ func Start(ctx context.Context, dir string) (*Etcd, error) {
 	}
 }
 
+// lockDirectory keeps a second server off the directory: it would take the first one's
+// socket away and then wait, deaf to every signal, for the database to become free. The
+// kernel lets go of the lock when the process ends, however it ends.
+func lockDirectory(dir string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the data directory: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("the data directory %s is in use by another server: %w", dir, err), lock.Close())
+	}
+	return lock, nil
+}
+
 // Endpoint is the address for clients.
 func (e *Etcd) Endpoint() string {
 	return e.endpoint
@@ -80,4 +106,6 @@ func (e *Etcd) Endpoint() string {
 // Stop ends the member and waits until it has closed its files.
 func (e *Etcd) Stop() {
 	e.server.Close()
+	// Nothing was written to the file: closing it cannot lose anything.
+	_ = e.lock.Close()
 }

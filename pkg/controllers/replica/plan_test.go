@@ -356,7 +356,8 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-func TestObjectsAreDeletedByUID(t *testing.T) {
-	uid := types.UID("uid")
-	expect(t, "preconditions", client.Preconditions{UID: ptr.To(uid)}, asSeen(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: uid}}))
+// Of an object that was made anew, or orphaned, since it was read, nothing is deleted.
+func TestObjectsAreDeletedAsTheyWereSeen(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "uid", ResourceVersion: "7"}}
+	expect(t, "preconditions", client.Preconditions{UID: ptr.To(types.UID("uid")), ResourceVersion: ptr.To("7")}, asSeen(service))
 }
