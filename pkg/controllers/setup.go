@@ -17,6 +17,7 @@ import (
 	"github.com/copse-dev/copse/pkg/controllers/podcliqueset"
 	"github.com/copse-dev/copse/pkg/controllers/podgang"
 	"github.com/copse-dev/copse/pkg/controllers/replica"
+	"github.com/copse-dev/copse/pkg/metrics"
 	"github.com/copse-dev/copse/pkg/scheduling"
 	"github.com/copse-dev/copse/pkg/scheduling/native"
 )
@@ -30,6 +31,7 @@ type Options struct {
 	// Workers is how many keys each controller works on at once.
 	Workers int
 	Clock   clock.Clock
+	Metrics *metrics.Metrics
 }
 
 // Setup adds all controllers to a manager. The error names the one that failed.
@@ -44,7 +46,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	recorder := mgr.GetEventRecorder("copse-controller-manager")
 	workers := controller.Options{MaxConcurrentReconciles: options.Workers}
 
-	sets := &podcliqueset.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Pace: pace.New()}
+	sets := &podcliqueset.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Pace: pace.New(), Metrics: options.Metrics}
 	if err := sets.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podcliqueset: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 )
 
 // Parent is what the PodCliqueSet of a clique lets it do.
@@ -29,13 +29,13 @@ const (
 )
 
 // ParentOf reads what a set lets its cliques do.
-func ParentOf(pcs *v1alpha1.PodCliqueSet) Parent {
+func ParentOf(pcs *grovev1alpha1.PodCliqueSet) Parent {
 	switch {
 	case pcs.DeletionTimestamp != nil:
 		return ParentDeleting
-	case meta.IsStatusConditionTrue(pcs.Status.Conditions, v1alpha1.ConditionTypeFailureTarget):
+	case meta.IsStatusConditionTrue(pcs.Status.Conditions, grovev1alpha1.ConditionTypeFailureTarget):
 		return ParentFailing
-	case pcs.Status.Phase == v1alpha1.PodCliqueSetSucceeded:
+	case pcs.Status.Phase == grovev1alpha1.PodCliqueSetSucceeded:
 		return ParentFinished
 	}
 	return ParentActive
@@ -54,7 +54,7 @@ type Membership struct {
 
 // CliqueSnapshot is all that the decision about one clique depends on.
 type CliqueSnapshot struct {
-	Clique     *v1alpha1.PodClique
+	Clique     *grovev1alpha1.PodClique
 	Parent     Parent
 	Membership Membership
 	// TemplateHash is that of the set's template: pods made from another one wait for
@@ -69,7 +69,7 @@ type CliqueSnapshot struct {
 // CliqueDecision is what is to be done about one clique.
 type CliqueDecision struct {
 	// Status is the next status.
-	Status v1alpha1.PodCliqueStatus
+	Status grovev1alpha1.PodCliqueStatus
 	// Changed says that Status differs from the status that was read.
 	Changed bool
 	// Urgent says that Status holds more than other counts, so it is written at once.
@@ -126,7 +126,7 @@ func isStale(s CliqueSnapshot) bool {
 
 // startAttempt begins the record of a new attempt: what belongs to the attempt starts
 // anew with it, and nothing else resets it (D3).
-func startAttempt(clique *v1alpha1.PodClique, status *v1alpha1.PodCliqueStatus, now time.Time) bool {
+func startAttempt(clique *grovev1alpha1.PodClique, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
 	if clique.Spec.Attempt <= status.ObservedAttempt {
 		return false
 	}
@@ -135,9 +135,9 @@ func startAttempt(clique *v1alpha1.PodClique, status *v1alpha1.PodCliqueStatus, 
 	status.CompletedIndexes = ""
 	status.FailedIndexes = nil
 	status.CreatedReplicas = 0
-	meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionTypeSucceeded)
-	setCondition(&status.Conditions, clique.Generation, now, v1alpha1.ConditionTypeMinAvailableBreached,
-		metav1.ConditionFalse, v1alpha1.ReasonNeverAvailable, "a new attempt has begun")
+	meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypeSucceeded)
+	setCondition(&status.Conditions, clique.Generation, now, grovev1alpha1.ConditionTypeMinAvailableBreached,
+		metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable, "a new attempt has begun")
 	return true
 }
 
@@ -182,7 +182,7 @@ func goesBefore(pod, other Pod) bool {
 }
 
 // count sets the counters. Terminating pods never count (D2).
-func count(s CliqueSnapshot, current map[int32]Pod, status *v1alpha1.PodCliqueStatus) {
+func count(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus) {
 	status.Replicas, status.ReadyReplicas, status.RunningReplicas = 0, 0, 0
 	status.ScheduledReplicas, status.ScheduleGatedReplicas, status.UpdatedReplicas = 0, 0, 0
 	for _, pod := range current {
@@ -212,7 +212,7 @@ func count(s CliqueSnapshot, current map[int32]Pod, status *v1alpha1.PodCliqueSt
 }
 
 // withoutCounts is what of a status is worth a write of its own.
-func withoutCounts(status *v1alpha1.PodCliqueStatus) *v1alpha1.PodCliqueStatus {
+func withoutCounts(status *grovev1alpha1.PodCliqueStatus) *grovev1alpha1.PodCliqueStatus {
 	out := status.DeepCopy()
 	// Whether any pod runs decides the phase of the set; how many do does not.
 	out.RunningReplicas = min(out.RunningReplicas, 1)
@@ -240,17 +240,17 @@ func setCondition(conditions *[]metav1.Condition, generation int64, now time.Tim
 
 // effectiveMinAvailable is the clique's minimum; a clique that is scaled to nothing is
 // idle and needs nothing.
-func effectiveMinAvailable(spec *v1alpha1.PodCliqueSpec) int32 {
+func effectiveMinAvailable(spec *grovev1alpha1.PodCliqueSpec) int32 {
 	return min(ptr.Deref(spec.MinAvailable, spec.Replicas), spec.Replicas)
 }
 
-func isTraining(clique *v1alpha1.PodClique) bool {
-	return clique.Spec.WorkloadType == v1alpha1.WorkloadTypeTraining
+func isTraining(clique *grovev1alpha1.PodClique) bool {
+	return clique.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining
 }
 
 // completedOf reads the completed indexes of a status. The server refuses any other
 // form, so one that cannot be read holds nothing.
-func completedOf(status *v1alpha1.PodCliqueStatus) indexset.Set {
+func completedOf(status *grovev1alpha1.PodCliqueStatus) indexset.Set {
 	completed, err := indexset.Parse(status.CompletedIndexes)
 	if err != nil {
 		return indexset.Set{}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 )
 
 // failureMemory is how long an index has to go without a failure for its count to
@@ -32,7 +32,7 @@ func exitedWithZero(pod Pod) bool {
 
 // observeCompletion adds finished indexes to the record. A finished index stays
 // finished though its pod goes away later.
-func observeCompletion(s CliqueSnapshot, current map[int32]Pod, status *v1alpha1.PodCliqueStatus) indexset.Set {
+func observeCompletion(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus) indexset.Set {
 	completed := completedOf(status)
 	if !isTraining(s.Clique) {
 		return completed
@@ -51,7 +51,7 @@ func observeCompletion(s CliqueSnapshot, current map[int32]Pod, status *v1alpha1
 // observeFailures adds failed and lost pods to the record, each pod UID once, and says
 // whether there were any. In Inference a pod that ended has failed, whatever its exit
 // code, and one that was deleted is simply made again.
-func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *v1alpha1.PodCliqueStatus, now time.Time) bool {
+func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
 	recorded := false
 	for _, index := range sortedKeys(current) {
 		pod := current[index]
@@ -91,10 +91,10 @@ func hasFailed(s CliqueSnapshot, pod Pod) bool {
 	return !pod.Terminating()
 }
 
-func recordFailure(status *v1alpha1.PodCliqueStatus, index int32, uid types.UID, at time.Time, message string) bool {
-	i, known := slices.BinarySearchFunc(status.FailedIndexes, index, func(f v1alpha1.FailedIndex, index int32) int { return int(f.Index) - int(index) })
+func recordFailure(status *grovev1alpha1.PodCliqueStatus, index int32, uid types.UID, at time.Time, message string) bool {
+	i, known := slices.BinarySearchFunc(status.FailedIndexes, index, func(f grovev1alpha1.FailedIndex, index int32) int { return int(f.Index) - int(index) })
 	if !known {
-		status.FailedIndexes = slices.Insert(status.FailedIndexes, i, v1alpha1.FailedIndex{Index: index})
+		status.FailedIndexes = slices.Insert(status.FailedIndexes, i, grovev1alpha1.FailedIndex{Index: index})
 	}
 	failed := &status.FailedIndexes[i]
 	if known && uid != "" && failed.PodUID == uid {
@@ -110,7 +110,7 @@ func recordFailure(status *v1alpha1.PodCliqueStatus, index int32, uid types.UID,
 	return true
 }
 
-func failureOf(status *v1alpha1.PodCliqueStatus, index int32) *v1alpha1.FailedIndex {
+func failureOf(status *grovev1alpha1.PodCliqueStatus, index int32) *grovev1alpha1.FailedIndex {
 	for i := range status.FailedIndexes {
 		if status.FailedIndexes[i].Index == index {
 			return &status.FailedIndexes[i]
@@ -121,7 +121,7 @@ func failureOf(status *v1alpha1.PodCliqueStatus, index int32) *v1alpha1.FailedIn
 
 // isBroken says that an index has failed and that no pod of it is Ready or has
 // succeeded since (D8).
-func isBroken(status *v1alpha1.PodCliqueStatus, current map[int32]Pod, index int32) bool {
+func isBroken(status *grovev1alpha1.PodCliqueStatus, current map[int32]Pod, index int32) bool {
 	if failureOf(status, index) == nil {
 		return false
 	}
@@ -131,7 +131,7 @@ func isBroken(status *v1alpha1.PodCliqueStatus, current map[int32]Pod, index int
 
 // observeCreation records that all pods of the attempt exist, so that a missing one is
 // known to be lost and not simply not there yet (D9).
-func observeCreation(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *v1alpha1.PodCliqueStatus) bool {
+func observeCreation(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) bool {
 	replicas := s.Clique.Spec.Replicas
 	if createdThisAttempt(s.Clique, status) && status.CreatedReplicas >= replicas {
 		lowered := status.CreatedReplicas > replicas
@@ -148,13 +148,13 @@ func observeCreation(s CliqueSnapshot, current map[int32]Pod, completed indexset
 	return true
 }
 
-func createdThisAttempt(clique *v1alpha1.PodClique, status *v1alpha1.PodCliqueStatus) bool {
+func createdThisAttempt(clique *grovev1alpha1.PodClique, status *grovev1alpha1.PodCliqueStatus) bool {
 	return status.CreatedAttempt != nil && *status.CreatedAttempt == clique.Spec.Attempt && status.ObservedAttempt == clique.Spec.Attempt
 }
 
 // MissingIndexes are the indexes whose pods were all seen once and of which none is
 // seen now: the controller has to read them live before it calls them lost.
-func MissingIndexes(clique *v1alpha1.PodClique, pods []Pod) []int32 {
+func MissingIndexes(clique *grovev1alpha1.PodClique, pods []Pod) []int32 {
 	if !isTraining(clique) || !createdThisAttempt(clique, &clique.Status) {
 		return nil
 	}
@@ -176,16 +176,16 @@ func MissingIndexes(clique *v1alpha1.PodClique, pods []Pod) []int32 {
 
 // observeSuccess records that every index has finished. It is recorded before any pod
 // is cleaned up (seed 000).
-func observeSuccess(s CliqueSnapshot, completed indexset.Set, status *v1alpha1.PodCliqueStatus, now time.Time) bool {
-	if !isTraining(s.Clique) || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionTypeSucceeded) {
+func observeSuccess(s CliqueSnapshot, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
+	if !isTraining(s.Clique) || meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionTypeSucceeded) {
 		return false
 	}
 	replicas := s.Clique.Spec.Replicas
 	if replicas == 0 || completed.CountBelow(replicas) < int(replicas) {
 		return false
 	}
-	setCondition(&status.Conditions, s.Clique.Generation, now, v1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue,
-		v1alpha1.ReasonAllPodsSucceeded, fmt.Sprintf("all %d pods exited with 0", replicas))
+	setCondition(&status.Conditions, s.Clique.Generation, now, grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue,
+		grovev1alpha1.ReasonAllPodsSucceeded, fmt.Sprintf("all %d pods exited with 0", replicas))
 	return true
 }
 

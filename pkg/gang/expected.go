@@ -3,7 +3,7 @@ package gang
 import (
 	"k8s.io/utils/ptr"
 
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/naming"
 )
 
@@ -12,11 +12,11 @@ type ExpectedClique struct {
 	// Name of the PodClique.
 	Name string
 	// Template is the clique in the set's template.
-	Template *v1alpha1.PodCliqueTemplateSpec
+	Template *grovev1alpha1.PodCliqueTemplateSpec
 	// Replica is the index of the set's replica.
 	Replica int32
 	// Group is the clique's scaling group in the template, nil for a standalone clique.
-	Group *v1alpha1.PodCliqueScalingGroupConfig
+	Group *grovev1alpha1.PodCliqueScalingGroupConfig
 	// GroupName is the name of the PodCliqueScalingGroup.
 	GroupName string
 	// Copy is the index of the scaling group's copy.
@@ -28,18 +28,18 @@ type ExpectedClique struct {
 
 // GroupSizes tells how many copies a scaling group of a replica has: what its
 // PodCliqueScalingGroup says, since it may have been scaled.
-type GroupSizes func(replica int32, group *v1alpha1.PodCliqueScalingGroupConfig) int32
+type GroupSizes func(replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig) int32
 
 // TemplateSizes are the sizes that the template gives to new scaling groups.
-func TemplateSizes(_ int32, group *v1alpha1.PodCliqueScalingGroupConfig) int32 {
+func TemplateSizes(_ int32, group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
 	return ptr.Deref(group.Replicas, 1)
 }
 
 // ExpectedCliques are the cliques of one replica of a set, in the order of the template
 // and of the copies.
-func ExpectedCliques(pcs *v1alpha1.PodCliqueSet, replica int32, sizes GroupSizes) []ExpectedClique {
+func ExpectedCliques(pcs *grovev1alpha1.PodCliqueSet, replica int32, sizes GroupSizes) []ExpectedClique {
 	template := &pcs.Spec.Template
-	groupOf := map[string]*v1alpha1.PodCliqueScalingGroupConfig{}
+	groupOf := map[string]*grovev1alpha1.PodCliqueScalingGroupConfig{}
 	for i := range template.PodCliqueScalingGroups {
 		for _, name := range template.PodCliqueScalingGroups[i].CliqueNames {
 			groupOf[name] = &template.PodCliqueScalingGroups[i]
@@ -78,7 +78,7 @@ func ExpectedCliques(pcs *v1alpha1.PodCliqueSet, replica int32, sizes GroupSizes
 }
 
 // ReplicaAttempt is the attempt of a replica of a set, 0 unless its status says otherwise.
-func ReplicaAttempt(pcs *v1alpha1.PodCliqueSet, replica int32) int32 {
+func ReplicaAttempt(pcs *grovev1alpha1.PodCliqueSet, replica int32) int32 {
 	for i := range pcs.Status.ReplicaStatuses {
 		if pcs.Status.ReplicaStatuses[i].Index == replica {
 			return pcs.Status.ReplicaStatuses[i].Attempt
@@ -89,7 +89,7 @@ func ReplicaAttempt(pcs *v1alpha1.PodCliqueSet, replica int32) int32 {
 
 // CopyAttempt is the attempt of a copy of a scaling group, 0 unless its status says
 // otherwise. group may be nil.
-func CopyAttempt(group *v1alpha1.PodCliqueScalingGroup, copyIndex int32) int32 {
+func CopyAttempt(group *grovev1alpha1.PodCliqueScalingGroup, copyIndex int32) int32 {
 	if group == nil {
 		return 0
 	}
@@ -102,7 +102,7 @@ func CopyAttempt(group *v1alpha1.PodCliqueScalingGroup, copyIndex int32) int32 {
 }
 
 // TemplateHash is the hash that the server gave to a clique of the template.
-func TemplateHash(pcs *v1alpha1.PodCliqueSet, clique string) string {
+func TemplateHash(pcs *grovev1alpha1.PodCliqueSet, clique string) string {
 	for i := range pcs.Status.CliqueHashes {
 		if pcs.Status.CliqueHashes[i].Name == clique {
 			return pcs.Status.CliqueHashes[i].Hash

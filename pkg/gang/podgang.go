@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 )
@@ -31,7 +31,7 @@ func WasScheduled(podGang *schedulerv1alpha1.PodGang) bool {
 type GangSnapshot struct {
 	PodGang *schedulerv1alpha1.PodGang
 	// Cliques are the PodCliques of the gang, by name.
-	Cliques map[string]*v1alpha1.PodClique
+	Cliques map[string]*grovev1alpha1.PodClique
 	// Scheduled, Reason and Message are what the scheduler makes of the gang.
 	Scheduled       bool
 	Reason, Message string

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 )
 
 // Back-off between the failure of a pod and its replacement (D10).
@@ -113,12 +113,12 @@ func mayJoin(m Membership, member bool) bool {
 
 // clearCreationProblems removes the conditions that tell of pods that could not be
 // made, once there are none to make.
-func clearCreationProblems(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *v1alpha1.PodCliqueStatus) {
+func clearCreationProblems(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) {
 	for index := range s.Clique.Spec.Replicas {
 		if _, exists := current[index]; !exists && !completed.Has(index) {
 			return
 		}
 	}
-	meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionTypeNameConflict)
-	meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionTypePodCreationFailed)
+	meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypeNameConflict)
+	meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypePodCreationFailed)
 }

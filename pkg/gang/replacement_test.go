@@ -120,9 +120,9 @@ func TestWhatGoesByTheStateOfTheParent(t *testing.T) {
 		deleted bool
 		want    []types.UID
 	}{
-		"active: the surplus":               {parent: ParentActive, want: []types.UID{"surplus"}},
-		"failing: what may still run":       {parent: ParentFailing, want: []types.UID{"surplus", "uid-0", "uid-4"}},
-		"finished: the surplus":             {parent: ParentFinished, want: []types.UID{"surplus"}},
+		"active: the surplus":         {parent: ParentActive, want: []types.UID{"surplus"}},
+		"failing: what may still run": {parent: ParentFailing, want: []types.UID{"surplus", "uid-0", "uid-4"}},
+		"finished: the surplus":       {parent: ParentFinished, want: []types.UID{"surplus"}},
 		// Its cliques may be orphaned: each one's own deletion says whether it goes along.
 		"deleting: nothing":                 {parent: ParentDeleting},
 		"the clique is deleted: everything": {parent: ParentActive, deleted: true, want: []types.UID{"surplus", "uid-0", "uid-1", "uid-2", "uid-4"}},

@@ -8,25 +8,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
 // GroupSnapshot is all that the status of one scaling group depends on.
 type GroupSnapshot struct {
-	Group *v1alpha1.PodCliqueScalingGroup
+	Group *grovev1alpha1.PodCliqueScalingGroup
 	// Cliques are the members that exist, of all copies.
-	Cliques []v1alpha1.PodClique
+	Cliques []grovev1alpha1.PodClique
 }
 
 // DecideGroup returns the next status of a scaling group, and whether it differs.
-func DecideGroup(s GroupSnapshot, now time.Time) (v1alpha1.PodCliqueScalingGroupStatus, bool) {
+func DecideGroup(s GroupSnapshot, now time.Time) (grovev1alpha1.PodCliqueScalingGroupStatus, bool) {
 	status := s.Group.Status.DeepCopy()
 	status.ObservedGeneration = ptr.To(s.Group.Generation)
 	status.Selector = ptr.To(labels.PodsOfScalingGroup(s.Group.Name))
 	status.Replicas, status.AvailableReplicas, status.ScheduledReplicas, status.UpdatedReplicas = 0, 0, 0, 0
 
-	copies := map[int32][]*v1alpha1.PodClique{}
+	copies := map[int32][]*grovev1alpha1.PodClique{}
 	for i := range s.Cliques {
 		clique := &s.Cliques[i]
 		index, ok := labels.ParseIndex(clique.Labels[labels.ScalingGroupReplicaIndex])
@@ -59,15 +59,15 @@ func DecideGroup(s GroupSnapshot, now time.Time) (v1alpha1.PodCliqueScalingGroup
 		}
 	}
 	need := min(ptr.Deref(s.Group.Spec.MinAvailable, 1), s.Group.Spec.Replicas)
-	breached, reason := metav1.ConditionFalse, v1alpha1.ReasonSufficientAvailableReplicas
+	breached, reason := metav1.ConditionFalse, grovev1alpha1.ReasonSufficientAvailableReplicas
 	switch {
 	case status.AvailableReplicas >= need:
 	case !wasAvailable:
-		reason = v1alpha1.ReasonNeverAvailable
+		reason = grovev1alpha1.ReasonNeverAvailable
 	default:
-		breached, reason = metav1.ConditionTrue, v1alpha1.ReasonInsufficientAvailableReplicas
+		breached, reason = metav1.ConditionTrue, grovev1alpha1.ReasonInsufficientAvailableReplicas
 	}
-	setCondition(&status.Conditions, s.Group.Generation, now, v1alpha1.ConditionTypeMinAvailableBreached, breached, reason,
+	setCondition(&status.Conditions, s.Group.Generation, now, grovev1alpha1.ConditionTypeMinAvailableBreached, breached, reason,
 		fmt.Sprintf("%d of %d copies are available, at least %d are needed", status.AvailableReplicas, s.Group.Spec.Replicas, need))
 	return *status, !apiequality.Semantic.DeepEqual(s.Group.Status, *status)
 }

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
@@ -25,11 +25,11 @@ const maxInferenceReplicaStatuses = 50
 
 // SetSnapshot is all that the decision about one set depends on.
 type SetSnapshot struct {
-	Set *v1alpha1.PodCliqueSet
+	Set *grovev1alpha1.PodCliqueSet
 	// Cliques are the PodCliques of the set, by name.
-	Cliques map[string]*v1alpha1.PodClique
+	Cliques map[string]*grovev1alpha1.PodClique
 	// Groups are the PodCliqueScalingGroups of the set, by name.
-	Groups map[string]*v1alpha1.PodCliqueScalingGroup
+	Groups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Gangs are the PodGangs of the set, by name.
 	Gangs map[string]*schedulerv1alpha1.PodGang
 	// NoActivePods says that a live list, made after FailureTarget was recorded, showed
@@ -56,7 +56,7 @@ const (
 // SetDecision is what is to be done about one set.
 type SetDecision struct {
 	// Status is the next status.
-	Status v1alpha1.PodCliqueSetStatus
+	Status grovev1alpha1.PodCliqueSetStatus
 	// Changed says that Status differs from the status that was read.
 	Changed bool
 	// Urgent says that Status holds more than other counts, so it is written at once.
@@ -104,11 +104,11 @@ type replicaState struct {
 // cliqueState is an expected clique and the PodClique that stands for it, if any.
 type cliqueState struct {
 	ExpectedClique
-	object *v1alpha1.PodClique
+	object *grovev1alpha1.PodClique
 }
 
 func observeReplicas(s SetSnapshot) []replicaState {
-	sizes := func(replica int32, group *v1alpha1.PodCliqueScalingGroupConfig) int32 {
+	sizes := func(replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
 		if object := s.Groups[naming.ScalingGroup(s.Set.Name, replica, group.Name)]; object != nil {
 			return object.Spec.Replicas
 		}
@@ -144,7 +144,7 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 		}
 		state.pods += wanted
 		state.ready += ready
-		state.succeeded = state.succeeded && current && meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionTypeSucceeded)
+		state.succeeded = state.succeeded && current && meta.IsStatusConditionTrue(object.Status.Conditions, grovev1alpha1.ConditionTypeSucceeded)
 		state.updated = state.updated && object != nil && object.Status.UpdatedReplicas >= effectiveMinAvailable(&object.Spec)
 		if expected.Group == nil {
 			state.available = state.available && ok
@@ -167,12 +167,12 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 
 // isCurrent says that the status of a clique speaks of its replica's attempt, or of a
 // later one of its own: what an earlier attempt came to counts for nothing (D3).
-func isCurrent(clique *v1alpha1.PodClique, replicaAttempt int32) bool {
+func isCurrent(clique *grovev1alpha1.PodClique, replicaAttempt int32) bool {
 	return clique != nil && clique.Status.ObservedAttempt == clique.Spec.Attempt && clique.Spec.Attempt >= replicaAttempt
 }
 
 // sum sets the counters of the set.
-func sum(s SetSnapshot, replicas []replicaState, status *v1alpha1.PodCliqueSetStatus) {
+func sum(s SetSnapshot, replicas []replicaState, status *grovev1alpha1.PodCliqueSetStatus) {
 	status.Replicas, status.AvailableReplicas, status.UpdatedReplicas, status.SucceededReplicas = 0, 0, 0, 0
 	status.Pods, status.AvailablePods = 0, 0
 	for _, replica := range replicas {
@@ -195,21 +195,21 @@ func sum(s SetSnapshot, replicas []replicaState, status *v1alpha1.PodCliqueSetSt
 	status.HPAPodSelector = ptr.To(labels.PodsOfSet(s.Set.Name))
 }
 
-func isFinished(status *v1alpha1.PodCliqueSetStatus) bool {
-	return status.Phase == v1alpha1.PodCliqueSetSucceeded || status.Phase == v1alpha1.PodCliqueSetFailed
+func isFinished(status *grovev1alpha1.PodCliqueSetStatus) bool {
+	return status.Phase == grovev1alpha1.PodCliqueSetSucceeded || status.Phase == grovev1alpha1.PodCliqueSetFailed
 }
 
 // decidePhase moves the phase of the set (D18, seed 000). Terminal phases never get here.
-func decidePhase(s SetSnapshot, replicas []replicaState, status *v1alpha1.PodCliqueSetStatus, now time.Time) []Event {
+func decidePhase(s SetSnapshot, replicas []replicaState, status *grovev1alpha1.PodCliqueSetStatus, now time.Time) []Event {
 	generation := s.Set.Generation
-	if s.Set.Spec.WorkloadType == v1alpha1.WorkloadTypeTraining {
-		if failing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionTypeFailureTarget); failing != nil && failing.Status == metav1.ConditionTrue {
+	if s.Set.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining {
+		if failing := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeFailureTarget); failing != nil && failing.Status == metav1.ConditionTrue {
 			if !s.NoActivePods {
 				return nil
 			}
-			status.Phase = v1alpha1.PodCliqueSetFailed
+			status.Phase = grovev1alpha1.PodCliqueSetFailed
 			status.CompletionTime = ptr.To(metav1.NewTime(now))
-			setCondition(&status.Conditions, generation, now, v1alpha1.ConditionTypeFailed, metav1.ConditionTrue, failing.Reason, failing.Message)
+			setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeFailed, metav1.ConditionTrue, failing.Reason, failing.Message)
 			clearWaiting(status)
 			return []Event{{corev1.EventTypeWarning, EventWorkloadFailed, failing.Message}}
 		}
@@ -218,21 +218,21 @@ func decidePhase(s SetSnapshot, replicas []replicaState, status *v1alpha1.PodCli
 			return startFailing(status, generation, failures, now)
 		}
 		if allSucceeded(replicas) {
-			status.Phase = v1alpha1.PodCliqueSetSucceeded
+			status.Phase = grovev1alpha1.PodCliqueSetSucceeded
 			status.CompletionTime = ptr.To(metav1.NewTime(now))
 			message := fmt.Sprintf("all %d pods of %d replicas exited with 0", status.Pods, len(replicas))
-			setCondition(&status.Conditions, generation, now, v1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, v1alpha1.ReasonAllReplicasSucceeded, message)
+			setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasSucceeded, message)
 			clearWaiting(status)
 			return []Event{{corev1.EventTypeNormal, EventWorkloadSucceeded, message}}
 		}
 	}
-	status.Phase = v1alpha1.PodCliqueSetPending
+	status.Phase = grovev1alpha1.PodCliqueSetPending
 	for _, replica := range replicas {
 		if replica.running {
-			status.Phase = v1alpha1.PodCliqueSetRunning
+			status.Phase = grovev1alpha1.PodCliqueSetRunning
 		}
 	}
-	if status.Phase == v1alpha1.PodCliqueSetRunning && status.StartTime == nil {
+	if status.Phase == grovev1alpha1.PodCliqueSetRunning && status.StartTime == nil {
 		status.StartTime = ptr.To(metav1.NewTime(now))
 	}
 	return nil
@@ -240,13 +240,13 @@ func decidePhase(s SetSnapshot, replicas []replicaState, status *v1alpha1.PodCli
 
 // startFailing records the decision to fail. Pods are terminated after it, and Failed
 // is set when none is left (D4).
-func startFailing(status *v1alpha1.PodCliqueSetStatus, generation int64, failures []string, now time.Time) []Event {
+func startFailing(status *grovev1alpha1.PodCliqueSetStatus, generation int64, failures []string, now time.Time) []Event {
 	const shown = 3
 	message := strings.Join(failures[:min(len(failures), shown)], "; ")
 	if len(failures) > shown {
 		message += fmt.Sprintf("; and %d more", len(failures)-shown)
 	}
-	setCondition(&status.Conditions, generation, now, v1alpha1.ConditionTypeFailureTarget, metav1.ConditionTrue, v1alpha1.ReasonMaxRestartsExceeded, message)
+	setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeFailureTarget, metav1.ConditionTrue, grovev1alpha1.ReasonMaxRestartsExceeded, message)
 	return []Event{
 		{corev1.EventTypeWarning, EventPodCliqueFailed, message},
 		{corev1.EventTypeWarning, EventMaxRestartsExceeded, "no restart is left: all active pods are terminated"},
@@ -270,7 +270,7 @@ func allSucceeded(replicas []replicaState) bool {
 	return len(replicas) > 0
 }
 
-func clearWaiting(status *v1alpha1.PodCliqueSetStatus) {
+func clearWaiting(status *grovev1alpha1.PodCliqueSetStatus) {
 	for i := range status.ReplicaStatuses {
 		status.ReplicaStatuses[i].WaitingFor = nil
 	}
@@ -278,9 +278,9 @@ func clearWaiting(status *v1alpha1.PodCliqueSetStatus) {
 
 // replicaStatuses tells of each replica in Training, and in Inference of those that
 // wait or have been restarted.
-func replicaStatuses(s SetSnapshot, replicas []replicaState) []v1alpha1.PodCliqueSetReplicaStatus {
-	training := s.Set.Spec.WorkloadType == v1alpha1.WorkloadTypeTraining
-	var out []v1alpha1.PodCliqueSetReplicaStatus
+func replicaStatuses(s SetSnapshot, replicas []replicaState) []grovev1alpha1.PodCliqueSetReplicaStatus {
+	training := s.Set.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining
+	var out []grovev1alpha1.PodCliqueSetReplicaStatus
 	told := map[int32]bool{}
 	for _, replica := range replicas {
 		waiting := waitingFor(s, replica)
@@ -288,20 +288,20 @@ func replicaStatuses(s SetSnapshot, replicas []replicaState) []v1alpha1.PodCliqu
 		if !mustTell && (waiting == nil || len(out) >= maxInferenceReplicaStatuses) {
 			continue
 		}
-		phase := v1alpha1.PodCliqueSetPending
+		phase := grovev1alpha1.PodCliqueSetPending
 		switch {
 		case replica.succeeded && training:
-			phase = v1alpha1.PodCliqueSetSucceeded
+			phase = grovev1alpha1.PodCliqueSetSucceeded
 		case replica.running:
-			phase = v1alpha1.PodCliqueSetRunning
+			phase = grovev1alpha1.PodCliqueSetRunning
 		}
 		told[replica.index] = true
-		out = append(out, v1alpha1.PodCliqueSetReplicaStatus{Index: replica.index, Phase: phase, Attempt: replica.attempt, WaitingFor: waiting})
+		out = append(out, grovev1alpha1.PodCliqueSetReplicaStatus{Index: replica.index, Phase: phase, Attempt: replica.attempt, WaitingFor: waiting})
 	}
 	// Attempts survive scale-in of their index (D3).
 	for _, before := range s.Set.Status.ReplicaStatuses {
 		if before.Attempt > 0 && !told[before.Index] {
-			out = append(out, v1alpha1.PodCliqueSetReplicaStatus{Index: before.Index, Attempt: before.Attempt})
+			out = append(out, grovev1alpha1.PodCliqueSetReplicaStatus{Index: before.Index, Attempt: before.Attempt})
 		}
 	}
 	return out
@@ -309,13 +309,13 @@ func replicaStatuses(s SetSnapshot, replicas []replicaState) []v1alpha1.PodCliqu
 
 // waitingFor says what holds a replica back: first its gang, then the first clique
 // that is not available.
-func waitingFor(s SetSnapshot, replica replicaState) *v1alpha1.WaitingFor {
+func waitingFor(s SetSnapshot, replica replicaState) *grovev1alpha1.WaitingFor {
 	if replica.available {
 		return nil
 	}
 	gang := s.Gangs[naming.Replica(s.Set.Name, replica.index)]
 	if gang != nil && gang.Status.ObservedAttempt >= replica.attempt && !meta.IsStatusConditionTrue(gang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled) {
-		waiting := &v1alpha1.WaitingFor{Status: schedulerv1alpha1.ReasonWaitingForPods}
+		waiting := &grovev1alpha1.WaitingFor{Status: schedulerv1alpha1.ReasonWaitingForPods}
 		for _, clique := range replica.cliques {
 			if clique.Gang != gang.Name {
 				continue
@@ -336,7 +336,7 @@ func waitingFor(s SetSnapshot, replica replicaState) *v1alpha1.WaitingFor {
 		if current && IsAvailable(clique.object) {
 			continue
 		}
-		waiting := &v1alpha1.WaitingFor{Clique: clique.Template.Name, Status: string(v1alpha1.CliqueStatusReady)}
+		waiting := &grovev1alpha1.WaitingFor{Clique: clique.Template.Name, Status: string(grovev1alpha1.CliqueStatusReady)}
 		waiting.Want = ptr.Deref(clique.Template.Spec.MinAvailable, clique.Template.Spec.Replicas)
 		if current {
 			waiting.Have = Available(clique.object)
@@ -347,7 +347,7 @@ func waitingFor(s SetSnapshot, replica replicaState) *v1alpha1.WaitingFor {
 }
 
 // setUpdatePending says that running pods do not follow the template.
-func setUpdatePending(s SetSnapshot, status *v1alpha1.PodCliqueSetStatus, now time.Time) {
+func setUpdatePending(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, now time.Time) {
 	var pending []string
 	for _, name := range slices.Sorted(maps.Keys(s.Cliques)) {
 		clique := s.Cliques[name]
@@ -356,15 +356,15 @@ func setUpdatePending(s SetSnapshot, status *v1alpha1.PodCliqueSetStatus, now ti
 		}
 	}
 	if len(pending) == 0 {
-		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionTypeUpdatePending)
+		meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypeUpdatePending)
 		return
 	}
-	setCondition(&status.Conditions, s.Set.Generation, now, v1alpha1.ConditionTypeUpdatePending, metav1.ConditionTrue, v1alpha1.ReasonTemplateChanged,
+	setCondition(&status.Conditions, s.Set.Generation, now, grovev1alpha1.ConditionTypeUpdatePending, metav1.ConditionTrue, grovev1alpha1.ReasonTemplateChanged,
 		fmt.Sprintf("pods of %d cliques were made from an earlier template: %s", len(pending), pending[0]))
 }
 
 // withoutSetCounts is what of a status is worth a write of its own.
-func withoutSetCounts(status *v1alpha1.PodCliqueSetStatus) *v1alpha1.PodCliqueSetStatus {
+func withoutSetCounts(status *grovev1alpha1.PodCliqueSetStatus) *grovev1alpha1.PodCliqueSetStatus {
 	out := status.DeepCopy()
 	out.AvailablePods = 0
 	for i := range out.ReplicaStatuses {

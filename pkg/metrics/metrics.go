@@ -2,22 +2,25 @@
 // work queues, reconciles and clients are measured by controller-runtime.
 package metrics
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
-var decisions = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "copse_decisions_total",
-	Help: "Decisions about PodCliqueSets that were recorded, by the reason of the event that tells of them.",
-}, []string{"reason"})
+// Metrics are Copse's own metrics.
+type Metrics struct {
+	decisions *prometheus.CounterVec
+}
 
-// Register adds the metrics to the registry that the manager serves.
-func Register() error {
-	return metrics.Registry.Register(decisions)
+// New returns the metrics, registered with a registry.
+func New(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "copse_decisions_total",
+			Help: "Decisions about PodCliqueSets that were recorded, by the reason of the event that tells of them.",
+		}, []string{"reason"}),
+	}
+	return m, registry.Register(m.decisions)
 }
 
 // Decision counts a recorded decision.
-func Decision(reason string) {
-	decisions.WithLabelValues(reason).Inc()
+func (m *Metrics) Decision(reason string) {
+	m.decisions.WithLabelValues(reason).Inc()
 }

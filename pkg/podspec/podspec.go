@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 )
@@ -43,7 +43,7 @@ type Context struct {
 
 // ContextOf reads the context of a clique from its set. The replica comes from the
 // clique's label, which the controller wrote.
-func ContextOf(pcs *v1alpha1.PodCliqueSet, clique *v1alpha1.PodClique, clusterDomain string) Context {
+func ContextOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique, clusterDomain string) Context {
 	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
 	c := Context{Set: pcs.Name, Replica: replica, PriorityClass: pcs.Spec.Template.PriorityClassName, ClusterDomain: clusterDomain}
 	group := clique.Labels[labels.ScalingGroup]
@@ -64,7 +64,7 @@ func ContextOf(pcs *v1alpha1.PodCliqueSet, clique *v1alpha1.PodClique, clusterDo
 }
 
 // Render returns the pod of an index of a clique in the clique's attempt.
-func Render(clique *v1alpha1.PodClique, index int32, c Context) *corev1.Pod {
+func Render(clique *grovev1alpha1.PodClique, index int32, c Context) *corev1.Pod {
 	templateHash := clique.Labels[labels.PodTemplateHash]
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -72,7 +72,7 @@ func Render(clique *v1alpha1.PodClique, index int32, c Context) *corev1.Pod {
 			Namespace:       clique.Namespace,
 			Labels:          podLabels(clique, index),
 			Annotations:     podAnnotations(clique),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(clique, v1alpha1.SchemeGroupVersion.WithKind("PodClique"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(clique, grovev1alpha1.SchemeGroupVersion.WithKind("PodClique"))},
 		},
 		Spec: *clique.Spec.PodSpec.DeepCopy(),
 	}
@@ -94,7 +94,7 @@ func Render(clique *v1alpha1.PodClique, index int32, c Context) *corev1.Pod {
 
 // podLabels are the clique's own, without those that say what the clique is, and those
 // that say which pod of the clique this is.
-func podLabels(clique *v1alpha1.PodClique, index int32) map[string]string {
+func podLabels(clique *grovev1alpha1.PodClique, index int32) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, clique.Labels)
 	out[labels.PodClique] = clique.Name
@@ -103,13 +103,13 @@ func podLabels(clique *v1alpha1.PodClique, index int32) map[string]string {
 	return out
 }
 
-func podAnnotations(clique *v1alpha1.PodClique) map[string]string {
+func podAnnotations(clique *grovev1alpha1.PodClique) map[string]string {
 	out := maps.Clone(clique.Annotations)
 	delete(out, labels.GenerationHash)
 	return out
 }
 
-func environment(clique *v1alpha1.PodClique, index int32, c Context) []corev1.EnvVar {
+func environment(clique *grovev1alpha1.PodClique, index int32, c Context) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: EnvSetName, Value: c.Set},
 		{Name: EnvSetIndex, Value: labels.Index(c.Replica)},

@@ -12,14 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-	"github.com/copse-dev/copse/test/framework"
 )
 
 // Every example runs as its comments say: a training example to Succeeded, an inference
 // example until all of it is available. None of them is warned about.
 func TestEveryExampleRuns(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join(framework.Root(), "artifacts", "examples", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(cluster.Root(), "artifacts", "examples", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}

@@ -64,22 +64,34 @@ func Run(m *testing.M, set func(*Cluster), flags ...string) int {
 	return m.Run()
 }
 
-// Root is the repository's top folder: the one with go.mod, above the package under test.
-func Root() string {
+// Root is the repository's top folder.
+func (c *Cluster) Root() string {
+	return filepath.Dir(c.bin)
+}
+
+// findRoot finds the folder with go.mod above the package under test.
+func findRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		panic(err)
+		return "", err
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("the tests run outside of the repository")
 		}
 		dir = filepath.Dir(dir)
 	}
 }
 
 func start(flags ...string) (*Cluster, error) {
-	bin := filepath.Join(Root(), "bin")
+	root, err := findRoot()
+	if err != nil {
+		return nil, err
+	}
+	bin := filepath.Join(root, "bin")
 	for _, name := range []string{"cluster", "copse-apiserver", "copse-controller-manager"} {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
 			return nil, fmt.Errorf("%w: run 'make build' first", err)

@@ -12,8 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
-
-	"github.com/copse-dev/copse/test/framework"
 )
 
 const systemNamespace = "copse-system"
@@ -22,7 +20,7 @@ const systemNamespace = "copse-system"
 // into a namespace that enforces the restricted profile.
 func TestTheBaseManifestsAreValidAndTheirPodsAreRestricted(t *testing.T) {
 	ns := cluster.Namespace(t)
-	base := filepath.Join(framework.Root(), "artifacts", "base")
+	base := filepath.Join(cluster.Root(), "artifacts", "base")
 	manifests := ns.Kubectl("kustomize", base)
 	ns.Anywhere().Apply(manifests, "--server-side", "--dry-run=server", "--force-conflicts", "--validate=strict")
 

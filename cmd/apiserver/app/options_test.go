@@ -142,7 +142,7 @@ func TestCommandRefusesWrongFlagsBeforeItStarts(t *testing.T) {
 	}
 }
 
-// One flag in two groups would panic in the command.
+// Of a flag in two groups the command would take one and leave the other without effect.
 func TestFlagsAreInOneGroup(t *testing.T) {
 	groups := NewOptions().Flags()
 	group := map[string]string{}

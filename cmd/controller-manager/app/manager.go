@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -83,14 +84,15 @@ func Run(ctx context.Context, options *Options) error {
 	// The servers' priority and fairness bounds us; a limit here would only hide it.
 	restConfig.QPS = -1
 	restConfig.UserAgent = "copse-controller-manager"
-	if err := metrics.Register(); err != nil {
+	own, err := metrics.New(crmetrics.Registry)
+	if err != nil {
 		return err
 	}
 	mgr, err := manager.New(restConfig, managerOptions(options))
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
-	starter := &starter{config: restConfig, manager: mgr, options: options}
+	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own}
 	if err := mgr.Add(starter); err != nil {
 		return err
 	}
@@ -128,6 +130,7 @@ type starter struct {
 	config  *rest.Config
 	manager manager.Manager
 	options *Options
+	metrics *metrics.Metrics
 	started atomic.Bool
 }
 
@@ -152,6 +155,7 @@ func (s *starter) Start(ctx context.Context) error {
 		ClusterDomain: s.options.ClusterDomain,
 		Workers:       s.options.Workers,
 		Clock:         clock.RealClock{},
+		Metrics:       s.metrics,
 	})
 	if err != nil {
 		return err

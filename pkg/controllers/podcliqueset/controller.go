@@ -34,6 +34,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.Clock
 	Pace     *pace.Pace
+	Metrics  *metrics.Metrics
 }
 
 // Reconcile writes the status of one set, or lets a deleted one go.
@@ -65,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.Pace.Wrote(pcs.UID, now)
 	// Events follow the write that they report, so that none tells of what did not happen.
 	for _, e := range decision.Events {
-		metrics.Decision(e.Reason)
+		r.Metrics.Decision(e.Reason)
 		r.Recorder.Eventf(pcs, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
 	}
 	return reconcile.Result{}, nil

@@ -7,12 +7,12 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 )
 
 // Install registers the API group on scheme.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(grove.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	utilruntime.Must(scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion))
+	utilruntime.Must(grovev1alpha1.AddToScheme(scheme))
+	utilruntime.Must(scheme.SetVersionPriority(grovev1alpha1.SchemeGroupVersion))
 }

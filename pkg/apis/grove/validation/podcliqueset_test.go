@@ -69,11 +69,13 @@ func TestValidatePodCliqueSet(t *testing.T) {
 		},
 
 		// Metadata.
-		"name is required":                         {tweak: func(pcs *grove.PodCliqueSet) { pcs.Name = "" }, want: field.ErrorList{required("metadata.name")}},
-		"name is a DNS label, without dots":        {tweak: func(pcs *grove.PodCliqueSet) { pcs.Name = "llm.v2" }, want: field.ErrorList{invalid("metadata.name")}},
-		"namespace is required":                    {tweak: func(pcs *grove.PodCliqueSet) { pcs.Namespace = "" }, want: field.ErrorList{required("metadata.namespace")}},
-		"generateName may end in a dash":           {tweak: func(pcs *grove.PodCliqueSet) { pcs.GenerateName = "llm-" }},
-		"generateName is the beginning of a label": {tweak: func(pcs *grove.PodCliqueSet) { pcs.GenerateName = "llm.v2-" }, want: field.ErrorList{invalid("metadata.generateName")}},
+		"name is required":                          {tweak: func(pcs *grove.PodCliqueSet) { pcs.Name = "" }, want: field.ErrorList{required("metadata.name")}},
+		"name is a DNS label, without dots":         {tweak: func(pcs *grove.PodCliqueSet) { pcs.Name = "llm.v2" }, want: field.ErrorList{invalid("metadata.name")}},
+		"namespace is required":                     {tweak: func(pcs *grove.PodCliqueSet) { pcs.Namespace = "" }, want: field.ErrorList{required("metadata.namespace")}},
+		"name does not end in a dash":               {tweak: func(pcs *grove.PodCliqueSet) { pcs.Name = "llm-" }, want: field.ErrorList{invalid("metadata.name")}},
+		"last character of generateName is checked": {tweak: func(pcs *grove.PodCliqueSet) { pcs.GenerateName = "llM" }, want: field.ErrorList{invalid("metadata.generateName")}},
+		"generateName may end in a dash":            {tweak: func(pcs *grove.PodCliqueSet) { pcs.GenerateName = "llm-" }},
+		"generateName is the beginning of a label":  {tweak: func(pcs *grove.PodCliqueSet) { pcs.GenerateName = "llm.v2-" }, want: field.ErrorList{invalid("metadata.generateName")}},
 
 		// The set.
 		"replicas may be 0 in Inference": {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Replicas = 0 }},
@@ -166,6 +168,9 @@ func TestValidatePodCliqueSet(t *testing.T) {
 		})},
 		"autoscaling without minReplicas": {tweak: cliqueSpec(0, func(s *grove.PodCliqueSpec) {
 			s.AutoScalingConfig = &grove.AutoScalingConfig{MaxReplicas: 1}
+		})},
+		"minReplicas without minAvailable": {tweak: cliqueSpec(0, func(s *grove.PodCliqueSpec) {
+			s.MinAvailable, s.AutoScalingConfig = nil, &grove.AutoScalingConfig{MinReplicas: ptr.To[int32](1), MaxReplicas: 1}
 		})},
 		"minReplicas is at least minAvailable": {
 			tweak: cliqueSpec(0, func(s *grove.PodCliqueSpec) {
@@ -380,6 +385,17 @@ func TestValidatePodCliqueSet(t *testing.T) {
 				group(0, func(g *grove.PodCliqueScalingGroupConfig) { g.Replicas = ptr.To[int32](math.MaxInt32) })),
 			want: field.ErrorList{invalid("spec")},
 		},
+		"2^31-1 replicas everywhere, in a third clique too": {
+			tweak: all(withGroup("decode", "router", "worker", "helper"),
+				func(pcs *grove.PodCliqueSet) {
+					pcs.Spec.Template.Cliques = append(pcs.Spec.Template.Cliques, mkClique("helper"))
+				},
+				cliqueSpec(0, func(s *grove.PodCliqueSpec) { s.Replicas = math.MaxInt32 }),
+				cliqueSpec(1, func(s *grove.PodCliqueSpec) { s.Replicas = math.MaxInt32 }),
+				cliqueSpec(2, func(s *grove.PodCliqueSpec) { s.Replicas = math.MaxInt32 }),
+				group(0, func(g *grove.PodCliqueScalingGroupConfig) { g.Replicas = ptr.To[int32](math.MaxInt32) })),
+			want: field.ErrorList{invalid("spec")},
+		},
 		// 2^30 · (2^60 + 2^60) = 2^91, which is 0 in 64 bits.
 		"size that is 0 in 64 bits": {
 			tweak: all(withGroup("decode", "router", "worker"),
@@ -558,6 +574,12 @@ func TestValidatePodCliqueSetUpdate(t *testing.T) {
 			},
 		},
 		"cliques may be moved in AnyOrder": {tweak: swap},
+		"cliques may be moved in startupPolicy AnyOrder": {
+			before: func(pcs *grove.PodCliqueSet) {
+				pcs.Spec.StartupPolicy = &grove.StartupPolicy{StartupPolicyOrder: grove.StartupPolicyAnyOrder}
+			},
+			tweak: swap,
+		},
 		"cliques cannot be moved in cliqueStartupType InOrder": {
 			before: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.StartupType = ptr.To(grove.CliqueStartupTypeInOrder) },
 			tweak:  swap,
@@ -661,6 +683,15 @@ func TestValidatePodCliqueSetUpdate(t *testing.T) {
 		},
 		"replicas of a group are immutable in Training": {
 			before: all(training, decode),
+			tweak:  group(0, func(g *grove.PodCliqueScalingGroupConfig) { g.Replicas = ptr.To[int32](2) }),
+			want:   field.ErrorList{forbidden(group0 + ".replicas")},
+		},
+		"a group without replicas has one copy in Training": {
+			before: all(training, decode),
+			tweak:  group(0, func(g *grove.PodCliqueScalingGroupConfig) { g.Replicas = nil }),
+		},
+		"replicas of a group that had none are immutable in Training": {
+			before: all(training, decode, group(0, func(g *grove.PodCliqueScalingGroupConfig) { g.Replicas = nil })),
 			tweak:  group(0, func(g *grove.PodCliqueScalingGroupConfig) { g.Replicas = ptr.To[int32](2) }),
 			want:   field.ErrorList{forbidden(group0 + ".replicas")},
 		},

@@ -36,10 +36,7 @@ func ValidateStartGateStatusUpdate(gate, old *grove.StartGate) field.ErrorList {
 		if clique.Open && clique.Expired {
 			errs = append(errs, field.Invalid(path.Child("expired"), true, "a gate is either open or expired"))
 		}
-		was, known := before[clique.Name]
-		if !known {
-			continue
-		}
+		was := before[clique.Name]
 		errs = append(errs, validateNotFalling(clique.Attempt, was.Attempt, path.Child("attempt"))...)
 		if clique.Attempt != was.Attempt {
 			continue

@@ -102,6 +102,13 @@ func TestValidateStartGateStatusUpdate(t *testing.T) {
 			tweak: attempt(0),
 			want:  field.ErrorList{invalid(gate0 + ".attempt")},
 		},
+		"attempt of a new clique is not negative": {
+			before: func(g *grove.StartGate) { g.Status.Cliques = nil },
+			tweak: func(g *grove.StartGate) {
+				g.Status.Cliques = []grove.StartGateClique{{Name: "llm-0-worker", Attempt: -1}}
+			},
+			want: field.ErrorList{invalid(gate0 + ".attempt")},
+		},
 		"entries are compared by name": {
 			before: open,
 			tweak: func(g *grove.StartGate) {

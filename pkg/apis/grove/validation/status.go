@@ -13,7 +13,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 )
 
 // The status of an object is a state machine (design section 4): the rules below hold
@@ -78,9 +78,9 @@ func validatePhase(pcs, old *grove.PodCliqueSet, path *field.Path) field.ErrorLi
 		errs = append(errs, field.Invalid(phasePath, status.Phase, fmt.Sprintf("%s is final", before.Phase)))
 	}
 	conditionsPath := path.Child("conditions")
-	succeeded := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionTypeSucceeded)
-	failed := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionTypeFailed)
-	failing := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionTypeFailureTarget)
+	succeeded := meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionTypeSucceeded)
+	failed := meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionTypeFailed)
+	failing := meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionTypeFailureTarget)
 	if (status.Phase == grove.PodCliqueSetSucceeded) != succeeded {
 		errs = append(errs, field.Invalid(phasePath, status.Phase, "phase Succeeded and condition Succeeded go together"))
 	}
@@ -88,13 +88,13 @@ func validatePhase(pcs, old *grove.PodCliqueSet, path *field.Path) field.ErrorLi
 		errs = append(errs, field.Invalid(phasePath, status.Phase, "phase Failed and condition Failed go together"))
 	}
 	if failed && !failing {
-		errs = append(errs, field.Invalid(conditionsPath, v1alpha1.ConditionTypeFailed, "needs condition FailureTarget"))
+		errs = append(errs, field.Invalid(conditionsPath, grovev1alpha1.ConditionTypeFailed, "needs condition FailureTarget"))
 	}
 	if succeeded && failing {
-		errs = append(errs, field.Invalid(conditionsPath, v1alpha1.ConditionTypeSucceeded, "contradicts condition FailureTarget"))
+		errs = append(errs, field.Invalid(conditionsPath, grovev1alpha1.ConditionTypeSucceeded, "contradicts condition FailureTarget"))
 	}
-	if meta.IsStatusConditionTrue(before.Conditions, v1alpha1.ConditionTypeFailureTarget) && !failing {
-		errs = append(errs, field.Invalid(conditionsPath, v1alpha1.ConditionTypeFailureTarget, "is final"))
+	if meta.IsStatusConditionTrue(before.Conditions, grovev1alpha1.ConditionTypeFailureTarget) && !failing {
+		errs = append(errs, field.Invalid(conditionsPath, grovev1alpha1.ConditionTypeFailureTarget, "is final"))
 	}
 	if isTerminal(status.Phase) || failing {
 		if pcs.Spec.WorkloadType != grove.WorkloadTypeTraining {
@@ -193,8 +193,8 @@ func ValidatePodCliqueStatusUpdate(clique, old *grove.PodClique) field.ErrorList
 	if before.WasAvailable && !status.WasAvailable {
 		errs = append(errs, field.Invalid(path.Child("wasAvailable"), false, "stays true within an attempt"))
 	}
-	if meta.IsStatusConditionTrue(before.Conditions, v1alpha1.ConditionTypeSucceeded) && !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionTypeSucceeded) {
-		errs = append(errs, field.Invalid(path.Child("conditions"), v1alpha1.ConditionTypeSucceeded, "stays True within an attempt"))
+	if meta.IsStatusConditionTrue(before.Conditions, grovev1alpha1.ConditionTypeSucceeded) && !meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionTypeSucceeded) {
+		errs = append(errs, field.Invalid(path.Child("conditions"), grovev1alpha1.ConditionTypeSucceeded, "stays True within an attempt"))
 	}
 	return errs
 }

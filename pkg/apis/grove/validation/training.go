@@ -3,6 +3,7 @@ package validation
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 )
@@ -84,10 +85,7 @@ func validateTrainingUpdate(spec, old *grove.PodCliqueSetSpec, path *field.Path)
 	for i := range spec.Template.PodCliqueScalingGroups {
 		group := &spec.Template.PodCliqueScalingGroups[i]
 		before := old.Template.ScalingGroup(group.Name)
-		if before == nil || group.Replicas == nil || before.Replicas == nil {
-			continue
-		}
-		if *group.Replicas != *before.Replicas {
+		if before != nil && ptr.Deref(group.Replicas, 1) != ptr.Deref(before.Replicas, 1) {
 			errs = append(errs, field.Forbidden(templatePath.Child("podCliqueScalingGroups").Index(i).Child("replicas"), immutable))
 		}
 	}

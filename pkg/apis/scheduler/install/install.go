@@ -7,12 +7,12 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
-	"github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 )
 
 // Install registers the API group on scheme.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(scheduler.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	utilruntime.Must(scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion))
+	utilruntime.Must(schedulerv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(scheme.SetVersionPriority(schedulerv1alpha1.SchemeGroupVersion))
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 )
 
 // GetAttrs returns what a set can be selected by.
@@ -27,7 +27,7 @@ func GetAttrs(obj runtime.Object) (apilabels.Set, fields.Set, error) {
 
 // AddFieldLabelConversions lets clients name the fields that GetAttrs offers.
 func AddFieldLabelConversions(scheme *runtime.Scheme) error {
-	return scheme.AddFieldLabelConversionFunc(v1alpha1.SchemeGroupVersion.WithKind("PodCliqueSet"),
+	return scheme.AddFieldLabelConversionFunc(grovev1alpha1.SchemeGroupVersion.WithKind("PodCliqueSet"),
 		func(label, value string) (string, string, error) {
 			switch label {
 			case "metadata.name", "metadata.namespace", "status.phase", "spec.workloadType":

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
 
@@ -26,7 +26,7 @@ func columns() internalrest.Columns[*grove.ClusterTopologyBinding] {
 			return []any{
 				binding.Name,
 				levels(binding),
-				internalrest.ConditionStatus(binding.Status.Conditions, v1alpha1.ConditionTypeSchedulerTopologyDrift),
+				internalrest.ConditionStatus(binding.Status.Conditions, grovev1alpha1.ConditionTypeSchedulerTopologyDrift),
 				internalrest.Age(binding, now),
 			}
 		},

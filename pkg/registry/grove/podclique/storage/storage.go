@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/registry/grove/podclique"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
@@ -58,7 +58,7 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter)
 		PodClique: &REST{store},
 		Status:    internalrest.NewStatusREST(store, podclique.NewStatusStrategy(strategy)),
 		Scale: internalrest.NewScaleREST(store, internalrest.Scalable[*grove.PodClique]{
-			GroupVersion: v1alpha1.SchemeGroupVersion,
+			GroupVersion: grovev1alpha1.SchemeGroupVersion,
 			Get: func(clique *grove.PodClique) (int32, int32, string) {
 				return clique.Spec.Replicas, clique.Status.Replicas, labels.PodsOfClique(clique.Name)
 			},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
 
@@ -40,7 +40,7 @@ func columns() internalrest.Columns[*grove.PodClique] {
 				clique.Status.RunningReplicas,
 				clique.Status.ScheduledReplicas,
 				succeeded(clique),
-				internalrest.ConditionStatus(clique.Status.Conditions, v1alpha1.ConditionTypeMinAvailableBreached),
+				internalrest.ConditionStatus(clique.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached),
 				clique.Spec.Attempt,
 				clique.Status.ScheduleGatedReplicas,
 				clique.Status.UpdatedReplicas,

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliquescalinggroup"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
@@ -58,7 +58,7 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter)
 		PodCliqueScalingGroup: &REST{store},
 		Status:                internalrest.NewStatusREST(store, podcliquescalinggroup.NewStatusStrategy(strategy)),
 		Scale: internalrest.NewScaleREST(store, internalrest.Scalable[*grove.PodCliqueScalingGroup]{
-			GroupVersion: v1alpha1.SchemeGroupVersion,
+			GroupVersion: grovev1alpha1.SchemeGroupVersion,
 			Get: func(group *grove.PodCliqueScalingGroup) (int32, int32, string) {
 				return group.Spec.Replicas, group.Status.Replicas, labels.PodsOfScalingGroup(group.Name)
 			},

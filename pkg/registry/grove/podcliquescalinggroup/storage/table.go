@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
 
@@ -34,7 +34,7 @@ func columns() internalrest.Columns[*grove.PodCliqueScalingGroup] {
 				group.Status.AvailableReplicas,
 				group.Status.ScheduledReplicas,
 				group.Status.UpdatedReplicas,
-				internalrest.ConditionStatus(group.Status.Conditions, v1alpha1.ConditionTypeMinAvailableBreached),
+				internalrest.ConditionStatus(group.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached),
 				internalrest.Age(group, now),
 			}
 		},

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
@@ -59,7 +59,7 @@ func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, optsG
 		PodCliqueSet: &REST{store},
 		Status:       internalrest.NewStatusREST(store, podcliqueset.NewStatusStrategy(strategy)),
 		Scale: internalrest.NewScaleREST(store, internalrest.Scalable[*grove.PodCliqueSet]{
-			GroupVersion: v1alpha1.SchemeGroupVersion,
+			GroupVersion: grovev1alpha1.SchemeGroupVersion,
 			Get: func(pcs *grove.PodCliqueSet) (int32, int32, string) {
 				return pcs.Spec.Replicas, pcs.Status.Replicas, labels.PodsOfSet(pcs.Name)
 			},

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	"github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
 
@@ -68,7 +68,7 @@ func phase(pcs *grove.PodCliqueSet) string {
 		return "Terminating"
 	case pcs.Status.Phase == "":
 		return "<none>"
-	case pcs.Status.Phase != grove.PodCliqueSetFailed && meta.IsStatusConditionTrue(pcs.Status.Conditions, v1alpha1.ConditionTypeFailureTarget):
+	case pcs.Status.Phase != grove.PodCliqueSetFailed && meta.IsStatusConditionTrue(pcs.Status.Conditions, grovev1alpha1.ConditionTypeFailureTarget):
 		return "Failing"
 	}
 	return string(pcs.Status.Phase)
@@ -87,7 +87,7 @@ func restarts(pcs *grove.PodCliqueSet) string {
 
 // waitingFor shows what the first waiting replica waits for; a failed set shows why it failed.
 func waitingFor(pcs *grove.PodCliqueSet) string {
-	if failure := meta.FindStatusCondition(pcs.Status.Conditions, v1alpha1.ConditionTypeFailureTarget); failure != nil && failure.Status == metav1.ConditionTrue {
+	if failure := meta.FindStatusCondition(pcs.Status.Conditions, grovev1alpha1.ConditionTypeFailureTarget); failure != nil && failure.Status == metav1.ConditionTrue {
 		return failure.Reason
 	}
 	for _, replica := range pcs.Status.ReplicaStatuses {

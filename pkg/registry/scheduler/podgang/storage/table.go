@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
-	"github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
 
@@ -30,10 +30,10 @@ func columns() internalrest.Columns[*scheduler.PodGang] {
 				gang.Name,
 				string(gang.Status.Phase),
 				members(gang),
-				internalrest.ConditionStatus(gang.Status.Conditions, v1alpha1.PodGangConditionScheduled),
-				internalrest.ConditionReason(gang.Status.Conditions, v1alpha1.PodGangConditionScheduled),
+				internalrest.ConditionStatus(gang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled),
+				internalrest.ConditionReason(gang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled),
 				gang.Status.ObservedAttempt,
-				internalrest.ConditionMessage(gang.Status.Conditions, v1alpha1.PodGangConditionScheduled),
+				internalrest.ConditionMessage(gang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled),
 				internalrest.Age(gang, now),
 			}
 		},

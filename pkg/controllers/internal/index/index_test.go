@@ -1,0 +1,110 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+// indexer remembers what is indexed, by kind and field.
+type indexer map[string]client.IndexerFunc
+
+func (i indexer) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	i[fmt.Sprintf("%T %s", obj, field)] = extract
+	return nil
+}
+
+func registered(t *testing.T, native bool) indexer {
+	t.Helper()
+	i := indexer{}
+	if err := Register(t.Context(), i, native); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func keys(i indexer) []string {
+	var out []string
+	for key := range i {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestRegister(t *testing.T) {
+	want := []string{
+		"*v1.Pod metadata.controllerUID",
+		"*v1.Service copse.replica", "*v1.Service metadata.ownerReferences.uid",
+		"*v1alpha1.PodClique copse.replica", "*v1alpha1.PodClique metadata.ownerReferences.uid",
+		"*v1alpha1.PodCliqueScalingGroup copse.replica", "*v1alpha1.PodCliqueScalingGroup metadata.ownerReferences.uid",
+		"*v1alpha1.PodGang copse.replica", "*v1alpha1.PodGang metadata.ownerReferences.uid",
+	}
+	if diff := cmp.Diff(want, keys(registered(t, false))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// A kind that the cluster does not serve must not be indexed: its informer would never sync.
+	withGangs := append(slices.Clone(want), "*v1beta1.PodGroup metadata.controllerUID")
+	if diff := cmp.Diff(withGangs, keys(registered(t, true))); diff != "" {
+		t.Errorf("with gangs (-want +got):\n%s", diff)
+	}
+}
+
+// selects says whether a list with some options finds an object.
+func selects(t *testing.T, i indexer, obj client.Object, options []client.ListOption) bool {
+	t.Helper()
+	list := (&client.ListOptions{}).ApplyOptions(options)
+	if list.Namespace != "ns" {
+		t.Errorf("namespace %q", list.Namespace)
+	}
+	requirement := list.FieldSelector.Requirements()[0]
+	extract := i[fmt.Sprintf("%T %s", obj, requirement.Field)]
+	if extract == nil {
+		t.Fatalf("%T is not indexed by %s", obj, requirement.Field)
+	}
+	return slices.Contains(extract(obj), requirement.Value)
+}
+
+func TestWhatIsSelected(t *testing.T) {
+	member := &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{
+		Labels: map[string]string{labels.ReplicaIndex: "1"},
+		OwnerReferences: []metav1.OwnerReference{
+			{UID: "group", Controller: ptr.To(true)}, {UID: "set"},
+		},
+	}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "other"}, {UID: "clique", Controller: ptr.To(true)}}}}
+	bare := &corev1.Pod{}
+	i := registered(t, true)
+	tests := map[string]struct {
+		obj     client.Object
+		options []client.ListOption
+		want    bool
+	}{
+		"a member by its group":                       {member, OwnedBy("ns", "group"), true},
+		"a member by its set, which does not control": {member, OwnedBy("ns", "set"), true},
+		"not by another":                              {member, OwnedBy("ns", "x"), false},
+		"by the replica of its set":                   {member, OwnedByReplica("ns", "set", 1), true},
+		"not by another replica":                      {member, OwnedByReplica("ns", "set", 0), false},
+		"nor by the replica of another set":           {member, OwnedByReplica("ns", "x", 1), false},
+		"a pod by what controls it":                   {pod, ControlledBy("ns", "clique"), true},
+		"not by another owner":                        {pod, ControlledBy("ns", "other"), false},
+		"a pod that nothing controls":                 {bare, ControlledBy("ns", ""), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := selects(t, i, tc.obj, tc.options); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

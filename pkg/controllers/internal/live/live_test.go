@@ -1,0 +1,124 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+func reader(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) client.Reader {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, grovev1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(funcs).WithObjects(objects...).Build()
+}
+
+func pod(namespace, name, clique string, owner types.UID, controller bool) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Labels: map[string]string{labels.PodClique: clique, labels.PartOf: "llm", labels.ManagedBy: labels.ManagedByValue},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "PodClique", Name: clique, UID: owner, Controller: ptr.To(controller)}},
+	}}
+}
+
+func names(pods []corev1.Pod) []string {
+	var out []string
+	for _, p := range pods {
+		out = append(out, p.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestSetIsTheOneOfTheUID(t *testing.T) {
+	pcs := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm", UID: "new"}}
+	key := types.NamespacedName{Namespace: "ns", Name: "llm"}
+	tests := map[string]struct {
+		key  types.NamespacedName
+		uid  types.UID
+		want bool
+	}{
+		"it is there":                     {key, "new", true},
+		"another one has its name":        {key, "old", false},
+		"nothing has its name":            {types.NamespacedName{Namespace: "ns", Name: "x"}, "new", false},
+		"it is in another namespace only": {types.NamespacedName{Namespace: "other", Name: "llm"}, "new", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Set(t.Context(), reader(t, interceptor.Funcs{}, pcs), tc.key, tc.uid)
+			if err != nil || (got != nil) != tc.want {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+	boom := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return errors.New("boom")
+	}}
+	if got, err := Set(t.Context(), reader(t, boom, pcs), key, "new"); err == nil || got != nil {
+		t.Errorf("a failed read is taken for an answer: %v", got)
+	}
+}
+
+func TestPodsAreThoseThatTheOwnerControls(t *testing.T) {
+	unlabelled := pod("ns", "not-of-the-set", "llm-0-a", "uid-a", true)
+	delete(unlabelled.Labels, labels.PartOf)
+	r := reader(t, interceptor.Funcs{},
+		pod("ns", "a-0", "llm-0-a", "uid-a", true),
+		pod("ns", "a-1", "llm-0-a", "uid-a", true),
+		pod("ns", "owned-only", "llm-0-a", "uid-a", false),
+		pod("ns", "of-a-namesake-that-is-gone", "llm-0-a", "uid-old", true),
+		pod("ns", "b-0", "llm-0-b", "uid-b", true),
+		pod("other", "elsewhere", "llm-0-a", "uid-a", true),
+		unlabelled,
+	)
+	clique := func(name string, uid types.UID) grovev1alpha1.PodClique {
+		return grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: uid}}
+	}
+	a, b := clique("llm-0-a", "uid-a"), clique("llm-0-b", "uid-b")
+
+	got, err := CliquePods(t.Context(), r, &a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a-0", "a-1", "not-of-the-set"}, names(got)); diff != "" {
+		t.Errorf("pods of a clique (-want +got):\n%s", diff)
+	}
+
+	pcs := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm"}}
+	got, err = SetPods(t.Context(), r, pcs, []grovev1alpha1.PodClique{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a-0", "a-1", "b-0"}, names(got)); diff != "" {
+		t.Errorf("pods of a set (-want +got):\n%s", diff)
+	}
+}
+
+func TestAFailedListIsNoAnswer(t *testing.T) {
+	r := reader(t, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return errors.New("boom")
+	}})
+	if _, err := CliquePods(t.Context(), r, &grovev1alpha1.PodClique{}); err == nil {
+		t.Error("pods of a clique: no error")
+	}
+	if _, err := SetPods(t.Context(), r, &grovev1alpha1.PodCliqueSet{}, nil); err == nil {
+		t.Error("pods of a set: no error")
+	}
+}

@@ -1,0 +1,644 @@
+package podclique
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/podspec"
+	"github.com/copse-dev/copse/pkg/scheduling/native"
+)
+
+func expect(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// cluster is what a reconciler sees: a cache, and the servers behind it, which may know
+// more. Both are the same unless a test says otherwise.
+type cluster struct {
+	t       *testing.T
+	objects []client.Object
+	// live are the objects of the servers; nil for those of the cache.
+	live []client.Object
+	// refuse answers a write with an error; nil lets it through.
+	refuse func(verb string, obj client.Object) error
+
+	mu sync.Mutex
+	// writes are "verb kind name", in their order.
+	writes   []string
+	client   client.Client
+	recorder *events.FakeRecorder
+}
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, grovev1alpha1.AddToScheme, schedulerv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
+
+func (c *cluster) build(objects []client.Object) client.WithWatch {
+	builder := fake.NewClientBuilder().WithScheme(newScheme(c.t)).WithStatusSubresource(&grovev1alpha1.PodClique{})
+	for _, obj := range objects {
+		builder = builder.WithObjects(obj.DeepCopyObject().(client.Object))
+	}
+	return builder.WithIndex(&corev1.Pod{}, native.OwnerIndex, func(obj client.Object) []string {
+		if ref := metav1.GetControllerOf(obj); ref != nil {
+			return []string{string(ref.UID)}
+		}
+		return nil
+	}).Build()
+}
+
+func (c *cluster) write(verb string, obj client.Object) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", obj), "*v1alpha1.")
+	c.writes = append(c.writes, fmt.Sprintf("%s %s %s", verb, strings.TrimPrefix(kind, "*v1."), obj.GetName()))
+	if c.refuse != nil {
+		return c.refuse(verb, obj)
+	}
+	return nil
+}
+
+// reconciler returns one whose writes are recorded.
+func (c *cluster) reconciler() *Reconciler {
+	cache := c.build(c.objects)
+	c.client = interceptor.NewClient(cache, interceptor.Funcs{
+		Create: func(ctx context.Context, w client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if err := c.write("create", obj); err != nil {
+				return err
+			}
+			return w.Create(ctx, obj, opts...)
+		},
+		Delete: func(ctx context.Context, w client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			options := (&client.DeleteOptions{}).ApplyOptions(opts)
+			if options.Preconditions == nil || options.Preconditions.UID == nil {
+				c.t.Errorf("%s is deleted whatever its UID", obj.GetName())
+			}
+			if err := c.write("delete", obj); err != nil {
+				return err
+			}
+			return w.Delete(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, w client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := c.write("patch", obj); err != nil {
+				return err
+			}
+			return w.Patch(ctx, obj, patch, opts...)
+		},
+		SubResourceUpdate: func(ctx context.Context, w client.Client, subresource string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			if err := c.write(subresource, obj); err != nil {
+				return err
+			}
+			return w.SubResource(subresource).Update(ctx, obj, opts...)
+		},
+	})
+	live := client.Reader(cache)
+	if c.live != nil {
+		live = c.build(c.live)
+	}
+	c.recorder = events.NewFakeRecorder(100)
+	return &Reconciler{
+		Client: c.client, Cache: cache, Live: live, Recorder: c.recorder, Clock: clocktesting.NewFakeClock(now), Pace: pace.New(),
+		Backend: native.New(c.client), ClusterDomain: "cluster.local",
+	}
+}
+
+// podWrites are those of the writes that are about pods, in any order.
+func (c *cluster) podWrites() []string {
+	var out []string
+	for _, w := range c.writes {
+		if strings.Contains(w, " Pod ") {
+			out = append(out, w)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (c *cluster) clique() *grovev1alpha1.PodClique {
+	c.t.Helper()
+	clique := &grovev1alpha1.PodClique{}
+	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: "ns", Name: "llm-0-worker"}, clique); err != nil {
+		c.t.Fatal(err)
+	}
+	return clique
+}
+
+var request = reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "llm-0-worker"}}
+
+func newSet(change func(*grovev1alpha1.PodCliqueSet)) *grovev1alpha1.PodCliqueSet {
+	pcs := &grovev1alpha1.PodCliqueSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm", UID: "set"},
+		Spec: grovev1alpha1.PodCliqueSetSpec{Replicas: 1, Template: grovev1alpha1.PodCliqueSetTemplateSpec{
+			Cliques: []grovev1alpha1.PodCliqueTemplateSpec{{Name: "worker"}},
+		}},
+		Status: grovev1alpha1.PodCliqueSetStatus{CliqueHashes: []grovev1alpha1.CliqueHash{{Name: "worker", Hash: "hash"}}},
+	}
+	if change != nil {
+		change(pcs)
+	}
+	return pcs
+}
+
+func failing(pcs *grovev1alpha1.PodCliqueSet) {
+	pcs.Status.Conditions = []metav1.Condition{{Type: grovev1alpha1.ConditionTypeFailureTarget, Status: metav1.ConditionTrue}}
+}
+
+func deletedSet(pcs *grovev1alpha1.PodCliqueSet) {
+	pcs.DeletionTimestamp, pcs.Finalizers = ptr.To(metav1.NewTime(now)), []string{labels.PodCliqueSetFinalizer}
+}
+
+// newClique is a training clique of 3 pods, 2 of them in its gang.
+func newClique(change func(*grovev1alpha1.PodClique)) *grovev1alpha1.PodClique {
+	clique := &grovev1alpha1.PodClique{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "llm-0-worker", UID: "clique", Finalizers: []string{labels.PodCliqueFinalizer},
+			Labels: map[string]string{
+				labels.PartOf: "llm", labels.ManagedBy: labels.ManagedByValue, labels.ReplicaIndex: "0", labels.PodGang: "llm-0", labels.PodTemplateHash: "hash",
+			},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "grove.io/v1alpha1", Kind: "PodCliqueSet", Name: "llm", UID: "set", Controller: ptr.To(true)}},
+		},
+		Spec: grovev1alpha1.PodCliqueSpec{Replicas: 3, MinAvailable: ptr.To[int32](2), WorkloadType: grovev1alpha1.WorkloadTypeTraining},
+	}
+	if change != nil {
+		change(clique)
+	}
+	return clique
+}
+
+func allMade(c *grovev1alpha1.PodClique) {
+	c.Status.CreatedAttempt, c.Status.CreatedReplicas = ptr.To[int32](0), 3
+}
+
+// leaving is a clique that is deleted.
+func leaving(c *grovev1alpha1.PodClique) {
+	allMade(c)
+	c.DeletionTimestamp = ptr.To(metav1.NewTime(now))
+}
+
+// newGang is the clique's gang, which names its members.
+func newGang(change func(*schedulerv1alpha1.PodGang)) *schedulerv1alpha1.PodGang {
+	podGang := &schedulerv1alpha1.PodGang{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm-0", UID: "gang", Labels: map[string]string{labels.RestartAttempt: "0"}},
+		Spec: schedulerv1alpha1.PodGangSpec{PodGroups: []schedulerv1alpha1.PodGangPodGroup{{
+			Name: "llm-0-worker", MinReplicas: 2,
+			PodReferences: []schedulerv1alpha1.NamespacedName{{Name: podName(0)}, {Name: podName(1)}},
+		}}},
+	}
+	if change != nil {
+		change(podGang)
+	}
+	return podGang
+}
+
+func gangScheduled(g *schedulerv1alpha1.PodGang) {
+	meta.SetStatusCondition(&g.Status.Conditions, metav1.Condition{Type: schedulerv1alpha1.PodGangConditionScheduled, Status: metav1.ConditionTrue, Reason: "R"})
+}
+
+func podName(index int32) string {
+	return podspec.Render(newClique(nil), index, podspec.Context{}).Name
+}
+
+// newPod is a pod of the clique.
+func newPod(index int32, change func(*corev1.Pod)) *corev1.Pod {
+	pod := podspec.Render(newClique(nil), index, podspec.Context{Set: "llm"})
+	pod.UID = types.UID(fmt.Sprintf("uid-%d", index))
+	pod.Status.Phase = corev1.PodRunning
+	if change != nil {
+		change(pod)
+	}
+	return pod
+}
+
+func podFailed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+
+func TestReconcile(t *testing.T) {
+	create := func(indexes ...int32) []string {
+		var out []string
+		for _, index := range indexes {
+			out = append(out, "create Pod "+podName(index))
+		}
+		slices.Sort(out)
+		return out
+	}
+	remove := func(indexes ...int32) []string {
+		var out []string
+		for _, index := range indexes {
+			out = append(out, "delete Pod "+podName(index))
+		}
+		slices.Sort(out)
+		return out
+	}
+	const status, release = "status PodClique llm-0-worker", "patch PodClique llm-0-worker"
+	tests := map[string]struct {
+		cluster *cluster
+		// wantStatus says that the status is written first, wantRelease that the finalizer
+		// is taken off at last.
+		wantStatus, wantRelease bool
+		wantPods                []string
+		wantErr                 string
+	}{
+		"members are made when their gang exists": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil), newGang(nil)}}, wantStatus: true, wantPods: create(0, 1),
+		},
+		"all are made when it is scheduled": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil), newGang(gangScheduled)}}, wantStatus: true, wantPods: create(0, 1, 2),
+		},
+		"none without the gang": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil)}}, wantStatus: true,
+		},
+		"none while the gang goes": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil), newGang(func(g *schedulerv1alpha1.PodGang) {
+				g.DeletionTimestamp, g.Finalizers = ptr.To(metav1.NewTime(now)), []string{"x/y"}
+			})}}, wantStatus: true,
+		},
+		"none while the gang names pods of another attempt": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil), newGang(func(g *schedulerv1alpha1.PodGang) {
+				g.Spec.PodGroups[0].PodReferences[0].Name = "llm-0-worker-0-other"
+			})}}, wantStatus: true,
+		},
+		"none while the gang does not know the clique": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil), newGang(func(g *schedulerv1alpha1.PodGang) { g.Spec.PodGroups = nil })}}, wantStatus: true,
+		},
+		"a clique that is gone": {cluster: &cluster{objects: []client.Object{newSet(nil)}}},
+		"a clique without its set": {
+			cluster: &cluster{objects: []client.Object{newClique(nil), newGang(nil)}},
+		},
+		"a clique whose set was made anew": {
+			cluster: &cluster{objects: []client.Object{newSet(func(pcs *grovev1alpha1.PodCliqueSet) { pcs.UID = "other" }), newClique(nil), newGang(nil)}},
+		},
+		"a failure is recorded, and nothing done": {
+			cluster:    &cluster{objects: []client.Object{newSet(failing), newClique(allMade), newPod(0, podFailed), newPod(1, nil), newPod(2, nil)}},
+			wantStatus: true,
+		},
+		"active pods of a set that fails go": {
+			cluster:    &cluster{objects: []client.Object{newSet(failing), newClique(allMade), newPod(0, nil), newPod(1, nil), newPod(2, nil)}},
+			wantStatus: true, wantPods: remove(0, 1, 2),
+		},
+		"not when the server says that it does not fail": {
+			cluster: &cluster{
+				objects: []client.Object{newSet(failing), newClique(allMade), newPod(0, nil), newPod(1, nil), newPod(2, nil)},
+				live:    []client.Object{newSet(nil)},
+			},
+			wantStatus: true,
+		},
+		"nothing is made when the server says that the set fails": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil), newGang(nil)}, live: []client.Object{newSet(failing)}}, wantStatus: true,
+		},
+		"nor when the set is gone": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil), newGang(nil)}, live: []client.Object{newClique(nil)}}, wantStatus: true,
+		},
+		"nothing is done when the record is refused": {
+			cluster: &cluster{
+				objects: []client.Object{newSet(nil), newClique(nil), newGang(nil)},
+				refuse: func(verb string, _ client.Object) error {
+					if verb == "status" {
+						return errors.New("boom")
+					}
+					return nil
+				},
+			},
+			wantStatus: true, wantErr: "write the status: boom",
+		},
+		"a pod whose label was changed stops the clique": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(allMade), newPod(0, func(p *corev1.Pod) { p.Labels[labels.PodIndex] = "x" })}},
+			wantErr: `terminal error: pod ` + podName(0) + `: label grove.io/podclique-pod-index is "x", not an index`,
+		},
+		"pods of a deleted clique go, and it stays as long as they do": {
+			cluster:    &cluster{objects: []client.Object{newSet(nil), newClique(leaving), newPod(0, nil), newPod(1, nil), newPod(2, nil)}},
+			wantStatus: true, wantPods: remove(0, 1, 2),
+		},
+		"also without its set": {
+			cluster:    &cluster{objects: []client.Object{newClique(leaving), newPod(0, nil), newPod(1, nil), newPod(2, nil)}},
+			wantStatus: true, wantPods: remove(0, 1, 2),
+		},
+		"when they are gone it goes": {
+			cluster: &cluster{objects: []client.Object{newSet(deletedSet), newClique(leaving)}}, wantStatus: true, wantRelease: true,
+		},
+		"not when the server still has one": {
+			cluster:    &cluster{objects: []client.Object{newSet(deletedSet), newClique(leaving)}, live: []client.Object{newSet(deletedSet), newPod(0, nil)}},
+			wantStatus: true, wantErr: "1 pods of the deleted clique llm-0-worker are not in the cache yet",
+		},
+		"a clique that is orphaned goes at once, its pods stay": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(func(c *grovev1alpha1.PodClique) {
+				leaving(c)
+				c.Finalizers = append(c.Finalizers, metav1.FinalizerOrphanDependents)
+			}), newPod(0, nil)}},
+			wantRelease: true,
+		},
+		"pods that were orphaned meanwhile stay": {
+			cluster: &cluster{
+				objects: []client.Object{newSet(nil), newClique(leaving), newPod(0, nil), newPod(1, nil), newPod(2, nil)},
+				live:    []client.Object{newSet(nil), newPod(1, nil), newPod(2, func(p *corev1.Pod) { p.OwnerReferences = nil })},
+			},
+			wantStatus: true, wantPods: remove(1),
+		},
+		"a deletion that finds nothing, or another pod, is done": {
+			cluster: &cluster{
+				objects: []client.Object{newSet(failing), newClique(allMade), newPod(0, nil), newPod(1, nil), newPod(2, nil)},
+				refuse: func(verb string, obj client.Object) error {
+					switch {
+					case verb == "delete" && obj.GetName() == podName(0):
+						return apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, obj.GetName())
+					case verb == "delete" && obj.GetName() == podName(1):
+						return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, obj.GetName(), errors.New("another UID"))
+					}
+					return nil
+				},
+			},
+			wantStatus: true, wantPods: remove(0, 1, 2),
+		},
+		"one that fails is tried again": {
+			cluster: &cluster{
+				objects: []client.Object{newSet(failing), newClique(allMade), newPod(0, nil)},
+				refuse: func(verb string, _ client.Object) error {
+					if verb == "delete" {
+						return errors.New("boom")
+					}
+					return nil
+				},
+			},
+			wantStatus: true, wantPods: remove(0), wantErr: "delete pod " + podName(0) + ": boom",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := tc.cluster
+			c.t = t
+			_, err := c.reconciler().Reconcile(t.Context(), request)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			expect(t, "error", tc.wantErr, got)
+			expect(t, "writes of pods", tc.wantPods, c.podWrites())
+			expect(t, "the status is written first", tc.wantStatus, slices.Index(c.writes, status) == 0)
+			expect(t, "the finalizer is taken off", tc.wantRelease, slices.Contains(c.writes, release))
+		})
+	}
+}
+
+// The whole life of a failure: the pass that sees it records it, the pass after it acts.
+func TestAFailureIsActedOnAfterItIsReadBack(t *testing.T) {
+	c := &cluster{t: t, objects: []client.Object{
+		newSet(nil), newGang(gangScheduled), newPod(0, podFailed), newPod(1, nil), newPod(2, nil),
+		newClique(func(clique *grovev1alpha1.PodClique) {
+			allMade(clique)
+			clique.Spec.WorkloadType = grovev1alpha1.WorkloadTypeInference
+		}),
+	}}
+	r := c.reconciler()
+	for _, want := range [][]string{
+		{"status PodClique llm-0-worker"},
+		{"delete Pod " + podName(0)},
+	} {
+		c.writes = nil
+		result, err := r.Reconcile(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "writes", want, c.writes)
+		expect(t, "next look", reconcile.Result{}, result)
+	}
+	// Now the pod is gone: what is left is a back-off, to its exact end, and the counts, which wait for a second.
+	c.writes = nil
+	result, err := r.Reconcile(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "writes", []string(nil), c.podWrites())
+	if result.RequeueAfter <= 0 || result.RequeueAfter > 10*time.Second {
+		t.Errorf("looks again after %v", result.RequeueAfter)
+	}
+}
+
+func TestALostPodIsLookedForOnTheServer(t *testing.T) {
+	tests := map[string]struct {
+		live []client.Object
+		want []grovev1alpha1.FailedIndex
+	}{
+		"the cache is behind": {[]client.Object{newSet(nil), newPod(0, nil), newPod(1, nil), newPod(2, nil)}, nil},
+		"it is gone": {
+			[]client.Object{newSet(nil), newPod(0, nil), newPod(2, nil)},
+			[]grovev1alpha1.FailedIndex{{Index: 1, Count: 1, LastTime: metav1.NewTime(now), Message: "the pod of index 1 is gone"}},
+		},
+		"a pod of that name is another's": {
+			[]client.Object{newSet(nil), newPod(0, nil), newPod(1, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }), newPod(2, nil)},
+			[]grovev1alpha1.FailedIndex{{Index: 1, Count: 1, LastTime: metav1.NewTime(now), Message: "the pod of index 1 is gone"}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(allMade), newGang(gangScheduled), newPod(0, nil), newPod(2, nil)}, live: tc.live}
+			if _, err := c.reconciler().Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			got := c.clique().Status.FailedIndexes
+			for i := range got {
+				got[i].LastTime = metav1.NewTime(got[i].LastTime.UTC())
+			}
+			expect(t, "failures", tc.want, got)
+			expect(t, "writes of pods", []string(nil), c.podWrites())
+		})
+	}
+}
+
+func TestAPodThatExistsAlready(t *testing.T) {
+	exists := func(verb string, obj client.Object) error {
+		if verb == "create" && obj.GetName() == podName(1) {
+			return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, obj.GetName())
+		}
+		return nil
+	}
+	tests := map[string]struct {
+		live []client.Object
+		want metav1.ConditionStatus
+	}{
+		"is the clique's own":      {[]client.Object{newSet(nil), newPod(1, nil)}, ""},
+		"is on its way out":        {[]client.Object{newSet(nil), newPod(1, func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.NewTime(now)), []string{"x/y"} })}, ""},
+		"is gone by the next look": {[]client.Object{newSet(nil)}, ""},
+		"is another's":             {[]client.Object{newSet(nil), newPod(1, func(p *corev1.Pod) { p.OwnerReferences = nil })}, metav1.ConditionTrue},
+		"is a namesake clique's":   {[]client.Object{newSet(nil), newPod(1, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" })}, metav1.ConditionTrue},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(nil), newGang(nil)}, live: tc.live, refuse: exists}
+			_, err := c.reconciler().Reconcile(t.Context(), request)
+			conflict := meta.FindStatusCondition(c.clique().Status.Conditions, grovev1alpha1.ConditionTypeNameConflict)
+			if tc.want == "" {
+				if err != nil || conflict != nil {
+					t.Errorf("got %v, %v", conflict, err)
+				}
+				return
+			}
+			if err == nil || conflict == nil {
+				t.Fatalf("got %v, %v", conflict, err)
+			}
+			expect(t, "reason", grovev1alpha1.ReasonForeignPod, conflict.Reason)
+			expect(t, "message", podName(1)+": a pod of another owner has the name", conflict.Message)
+			// The others are made all the same.
+			expect(t, "writes of pods", 2, len(c.podWrites()))
+			expect(t, "events", 1, len(c.recorder.Events))
+		})
+	}
+}
+
+func TestRefusedPodsAreTold(t *testing.T) {
+	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, podName(0), errors.New("exceeded quota"))
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, podName(0), errors.New("namespace is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	tests := map[string]struct {
+		err        error
+		wantReason string
+	}{
+		"a quota":               {quota, "Forbidden"},
+		"no answer":             {errors.New("connection refused"), "CreateFailed"},
+		"a namespace that goes": {terminating, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(nil), newGang(nil)}, refuse: func(verb string, obj client.Object) error {
+				if verb == "create" && obj.GetName() == podName(0) {
+					return tc.err
+				}
+				return nil
+			}}
+			_, err := c.reconciler().Reconcile(t.Context(), request)
+			told := meta.FindStatusCondition(c.clique().Status.Conditions, grovev1alpha1.ConditionTypePodCreationFailed)
+			if tc.wantReason == "" {
+				if err != nil || told != nil {
+					t.Errorf("got %v, %v", told, err)
+				}
+				return
+			}
+			if err == nil || told == nil {
+				t.Fatalf("got %v, %v", told, err)
+			}
+			expect(t, "reason", tc.wantReason, told.Reason)
+			expect(t, "message", tc.err.Error(), told.Message)
+			// One refusal does not keep the other pods.
+			made := &corev1.Pod{}
+			if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: podName(1)}, made); err != nil {
+				t.Error(err)
+			}
+			expect(t, "events", 1, len(c.recorder.Events))
+		})
+	}
+}
+
+func TestMembersAloneJoinTheGroup(t *testing.T) {
+	c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(nil), newGang(gangScheduled)}}
+	if _, err := c.reconciler().Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	for index, want := range []bool{true, true, false} {
+		pod := &corev1.Pod{}
+		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: podName(int32(index))}, pod); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, fmt.Sprintf("pod %d is in the group", index), want, pod.Spec.SchedulingGroup != nil)
+	}
+}
+
+// Counts are written at most once a second, transitions at once; the wait is to the exact end of the second.
+func TestCountsArePaced(t *testing.T) {
+	c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(allMade), newGang(gangScheduled), newPod(0, nil), newPod(1, nil), newPod(2, nil)}}
+	r := c.reconciler()
+	r.Pace.Wrote("clique", now.Add(-300*time.Millisecond))
+	if _, err := r.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "a transition is written", []string{"status PodClique llm-0-worker"}, c.writes)
+
+	pod := newPod(2, nil)
+	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Phase = corev1.PodPending
+	if err := c.client.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	c.writes = nil
+	result, err := r.Reconcile(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "a count waits", []string(nil), c.writes)
+	expect(t, "for", reconcile.Result{RequeueAfter: time.Second}, result)
+	r.Clock.(*clocktesting.FakeClock).Step(time.Second)
+	if _, err := r.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "and is written", []string{"status PodClique llm-0-worker"}, c.writes)
+}
+
+func TestEarliest(t *testing.T) {
+	in := func(d time.Duration) time.Time { return now.Add(d) }
+	tests := map[string]struct {
+		wait time.Duration
+		next time.Time
+		want time.Duration
+	}{
+		"nothing to wait for":    {0, time.Time{}, 0},
+		"counts":                 {time.Second, time.Time{}, time.Second},
+		"a deadline":             {0, in(time.Minute), time.Minute},
+		"counts first":           {time.Second, in(time.Minute), time.Second},
+		"the deadline first":     {time.Second, in(time.Millisecond), time.Millisecond},
+		"a deadline that is now": {0, now, time.Millisecond},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) { expect(t, "wait", tc.want, earliest(tc.wait, tc.next, now)) })
+	}
+}
+
+// The clique in the template is found by the name that it leads to, never by a suffix.
+func TestTemplateName(t *testing.T) {
+	pcs := newSet(func(pcs *grovev1alpha1.PodCliqueSet) {
+		pcs.Spec.Template.Cliques = []grovev1alpha1.PodCliqueTemplateSpec{{Name: "worker"}, {Name: "decode-worker"}, {Name: "leader"}}
+		pcs.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "g", CliqueNames: []string{"leader"}}}
+	})
+	clique := func(name, copyIndex string) *grovev1alpha1.PodClique {
+		return newClique(func(c *grovev1alpha1.PodClique) { c.Name, c.Labels[labels.ScalingGroupReplicaIndex] = name, copyIndex })
+	}
+	for want, tc := range map[string]*grovev1alpha1.PodClique{
+		"worker": clique("llm-0-worker", ""), "decode-worker": clique("llm-0-decode-worker", ""), "leader": clique("llm-0-g-7-leader", "7"), "": clique("llm-0-x", ""),
+	} {
+		expect(t, tc.Name, want, templateName(pcs, tc))
+	}
+}
