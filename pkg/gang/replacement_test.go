@@ -80,6 +80,9 @@ func TestInferenceReplacesWithBackOff(t *testing.T) {
 		"it is deleted once": {
 			inference(1, failedBefore(0, 1, -time.Minute)), podsOfAll(1, failed, terminating), actions{},
 		},
+		"a pod that runs stays, whatever is on record": {
+			inference(1, failedBefore(0, 1, -time.Minute)), podsOfAll(1, running), actions{},
+		},
 		"the pod after it stays": {
 			inference(1, failedBefore(0, 1, -time.Minute)), podsOfAll(1, ready, withUID("new")), actions{},
 		},

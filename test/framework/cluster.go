@@ -49,6 +49,8 @@ type Component struct {
 	URL     string `json:"url"`
 	Metrics string `json:"metrics"`
 	Log     string `json:"log"`
+	// Kubeconfig is what it connects to the cluster with.
+	Kubeconfig string `json:"kubeconfig"`
 }
 
 // Run starts a cluster, runs the tests of a package with it, and stops it. The flags
