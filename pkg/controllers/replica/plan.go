@@ -11,6 +11,7 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // observed are the children of one replica that the cache holds, by name. All of them
@@ -111,13 +112,16 @@ func planCliques(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 	})
 	wanted := make(map[string]bool, len(expected))
 	members := map[string][]*grovev1alpha1.PodClique{}
+	// The base gang is there as long as the replica is. It names the members of every
+	// scaling group, so it waits for the groups as well.
+	base := naming.Replica(pcs.Name, replica)
+	gangOrder := []string{base}
 	attempts := map[string]int32{}
-	var gangOrder []string
-	incomplete := map[string]bool{}
+	incomplete := map[string]bool{base: !groupsExist(pcs, replica, have)}
 	for _, want := range expected {
 		wanted[want.Name] = true
 		group := have.groups[want.GroupName]
-		if members[want.Gang] == nil && !incomplete[want.Gang] {
+		if want.Gang != base && members[want.Gang] == nil && !incomplete[want.Gang] {
 			gangOrder = append(gangOrder, want.Gang)
 		}
 		attempts[want.Gang] = gangAttempt(pcs, want, group)
@@ -144,6 +148,18 @@ func planCliques(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 		}
 	}
 	planGangs(p, pcs, replica, have, gangOrder, members, attempts, incomplete)
+}
+
+// groupsExist says that every scaling group of a replica is there to say how many
+// copies it has.
+func groupsExist(pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed) bool {
+	for i := range pcs.Spec.Template.PodCliqueScalingGroups {
+		group := have.groups[naming.ScalingGroup(pcs.Name, replica, pcs.Spec.Template.PodCliqueScalingGroups[i].Name)]
+		if group == nil || group.DeletionTimestamp != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // sizeOf is the size of a scaling group that exists; one that does not yet has no members.
@@ -176,7 +192,7 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 	for _, name := range order {
 		wanted[name] = true
 		// A gang names all its pods, so it waits until all its cliques exist.
-		if incomplete[name] {
+		if incomplete[name] || len(members[name]) == 0 {
 			continue
 		}
 		want := desiredGang(pcs, replica, name, attempts[name], members[name])
