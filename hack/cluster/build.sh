@@ -12,6 +12,8 @@ command -v sha256sum >/dev/null || { echo "build.sh: sha256sum is missing: insta
 
 # The modules here stand alone, also inside of somebody's workspace.
 export GOWORK=off
+# Kubernetes is compiled as its machine's Go does it, whatever the caller's own programs need.
+unset CGO_ENABLED
 mkdir -p "$bin/.stamps"
 
 # inputs prints what a build depends on besides the modules that go.mod pins.

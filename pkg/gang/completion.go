@@ -65,6 +65,9 @@ func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset
 		message := pod.Name + " " + pod.Failure
 		if pod.Failure == "" {
 			message = pod.Name + " ended"
+			if pod.Terminating() {
+				message = pod.Name + " exited with 0 only after its deletion was requested"
+			}
 		}
 		recorded = recordFailure(status, index, pod.UID, failedAt, message) || recorded
 	}

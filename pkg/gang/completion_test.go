@@ -233,12 +233,13 @@ func TestSuccessOfAClique(t *testing.T) {
 		want   summary
 		record bool
 	}{
-		"all pods exited with 0":        {training(2), podsOfAll(2, succeeded), success, true},
-		"the minimum is not enough":     {training(2, minAvailable(1)), pods(podOf(0, succeeded), podOf(1, running)), summary{}, false},
-		"some of them are gone already": {training(2, completed("0")), pods(podOf(1, succeeded)), success, true},
-		"Inference never succeeds":      {inference(1, failedBefore(0, 1, 0)), podsOfAll(1, succeeded), summary{}, false},
-		"nothing does not succeed":      {training(0), nil, summary{}, false},
-		"indexes above the size":        {training(2, completed("0,5-9")), pods(podOf(1, running)), summary{}, false},
+		"all pods exited with 0":                       {training(2), podsOfAll(2, succeeded), success, true},
+		"the minimum is not enough":                    {training(2, minAvailable(1)), pods(podOf(0, succeeded), podOf(1, running)), summary{}, false},
+		"some of them are gone already":                {training(2, completed("0")), pods(podOf(1, succeeded)), success, true},
+		"Inference never succeeds":                     {inference(1, failedBefore(0, 1, 0)), podsOfAll(1, succeeded), summary{}, false},
+		"whoever wrote that its indexes have finished": {inference(1, completed("0")), podsOfAll(1, running), summary{}, false},
+		"nothing does not succeed":                     {training(0), nil, summary{}, false},
+		"indexes above the size":                       {training(2, completed("0,5-9")), pods(podOf(1, running)), summary{}, false},
 		"it stays when the pods are gone": {
 			training(1, completed("0"), condition(grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, grovev1alpha1.ReasonAllPodsSucceeded, -time.Hour)),
 			nil, success, false,

@@ -147,14 +147,31 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// The variables of one container must not end up in another.
+func TestContainersShareNoEnvironment(t *testing.T) {
+	own := func(name string) corev1.Container {
+		return corev1.Container{Name: name, Env: []corev1.EnvVar{{Name: "OWN", Value: name}}}
+	}
+	pod := Render(newClique(func(c *grovev1alpha1.PodClique) {
+		member(c)
+		c.Spec.PodSpec.InitContainers = []corev1.Container{own("init")}
+		c.Spec.PodSpec.Containers = []corev1.Container{own("main"), own("sidecar")}
+	}), 3, context())
+	for _, container := range append(slices.Clone(pod.Spec.InitContainers), pod.Spec.Containers...) {
+		expect(t, "last variable", corev1.EnvVar{Name: "OWN", Value: container.Name}, container.Env[len(container.Env)-1])
+	}
+}
+
 // A clique that is rendered comes from a cache that others read at the same time.
 func TestRenderLeavesTheCliqueAlone(t *testing.T) {
 	clique := newClique(func(c *grovev1alpha1.PodClique) {
 		member(c)
 		// Room at the end of a slice is what an append writes into.
-		env := make([]corev1.EnvVar, 0, 16)
-		c.Spec.PodSpec.Containers[0].Env = append(env, corev1.EnvVar{Name: "GROVE_PCS_NAME", Value: "mine"}, corev1.EnvVar{Name: "X"})
-		c.Spec.PodSpec.InitContainers = []corev1.Container{{Name: "init", Env: append(env[4:4], corev1.EnvVar{Name: "Y"})}}
+		roomy := func(variables ...corev1.EnvVar) []corev1.EnvVar {
+			return append(make([]corev1.EnvVar, 0, 16), variables...)
+		}
+		c.Spec.PodSpec.Containers[0].Env = roomy(corev1.EnvVar{Name: "GROVE_PCS_NAME", Value: "mine"}, corev1.EnvVar{Name: "X"})
+		c.Spec.PodSpec.InitContainers = []corev1.Container{{Name: "init", Env: roomy(corev1.EnvVar{Name: "Y"})}}
 		c.Spec.PodSpec.NodeSelector = map[string]string{"zone": "a"}
 		c.Spec.PodSpec.PriorityClassName = "low"
 	})
@@ -259,6 +276,13 @@ func TestContextOf(t *testing.T) {
 		"of a member of a group that the template does not have": {
 			func(c *grovev1alpha1.PodClique) { c.Labels[labels.ScalingGroup] = "llm-1-code" },
 			Context{Set: "llm", Replica: 1, PriorityClass: "high", ClusterDomain: "d"},
+		},
+		"of a member in another replica": {
+			func(c *grovev1alpha1.PodClique) {
+				member(c)
+				c.Labels[labels.ReplicaIndex], c.Labels[labels.ScalingGroup] = "2", "llm-2-decode"
+			},
+			Context{Set: "llm", Replica: 2, GroupPods: 5, PriorityClass: "high", ClusterDomain: "d"},
 		},
 		"of a member of a group of another replica": {
 			func(c *grovev1alpha1.PodClique) { c.Labels[labels.ScalingGroup] = "llm-2-decode" },

@@ -285,8 +285,9 @@ func TestGenerationMovesWithSpecAlone(t *testing.T) {
 			}
 			obj := k.object.DeepCopyObject()
 			tc.change(obj)
-			if err := rest.BeforeUpdate(k.main, ctx, obj, k.object); err != nil {
-				t.Errorf("change of %s: %v", name, err)
+			k.main.PrepareForUpdate(ctx, obj, k.object)
+			if errs := k.main.ValidateUpdate(ctx, obj, k.object); len(errs) > 0 {
+				t.Errorf("change of %s: %v", name, errs)
 			}
 			if got := accessor(t, obj).GetGeneration(); got != tc.want {
 				t.Errorf("change of %s: generation is %d, want %d", name, got, tc.want)

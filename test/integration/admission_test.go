@@ -75,7 +75,7 @@ func TestTheClustersRolesCoverSets(t *testing.T) {
 	for _, args := range [][]string{
 		{"patch", "pcs", "llm", "--subresource=status", "--type=merge", "-p", `{"status":{"replicas":7}}`},
 		{"delete", "pclq", "--all"},
-		{"get", "ct"},
+		{"delete", "ct", "--all"},
 	} {
 		contains(t, ns.KubectlFails(append(args, as)...), "forbidden")
 	}

@@ -32,8 +32,11 @@ func TestValidate(t *testing.T) {
 		"negative default delay":            {args: []string{"--data-dir=/data", "--default-termination-delay=-1s"}, want: []string{negativeDelay}},
 		"everything that is wrong is named": {args: []string{"--default-termination-delay=-1s"}, want: []string{noEtcd, negativeDelay}},
 		"options of the library are checked": {
-			args: []string{"--data-dir=/data", "--secure-port=-1"},
-			want: []string{"--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port"},
+			args: []string{
+				"--data-dir=/data", "--secure-port=-1", "--max-requests-inflight=-1", "--enable-admission-plugins=Nobody",
+				"--audit-log-path=-", "--audit-log-maxage=-1",
+			},
+			want: []string{"--max-requests-inflight", "--secure-port", "--audit-log-maxage", "Nobody"},
 		},
 	}
 	for name, tc := range tests {
@@ -49,12 +52,15 @@ func TestValidate(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.Comparer(contains)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
+
+// contains compares errors with parts of them: the library words its own as it likes.
+func contains(a, b string) bool { return strings.Contains(a, b) || strings.Contains(b, a) }
 
 func parse(t *testing.T, options *Options, args []string) {
 	t.Helper()
@@ -115,7 +121,10 @@ func TestHelpShowsFlagsThatDoSomething(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, flag := range []string{"--data-dir", "--default-termination-delay", "--etcd-servers ", "--secure-port", "--audit-log-path"} {
+	for _, flag := range []string{
+		"Copse flags:", "--data-dir", "--default-termination-delay", "--etcd-servers ", "--secure-port int", "(default 8443)",
+		"--audit-log-path", "--shutdown-delay-duration", "--logging-format",
+	} {
 		if !strings.Contains(help, flag) {
 			t.Errorf("%s is not shown", flag)
 		}

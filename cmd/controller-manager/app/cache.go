@@ -2,7 +2,6 @@ package app
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apilabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -12,8 +11,10 @@ import (
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
-// cacheOptions keep in memory what the controllers use: of the cluster's own kinds the
-// objects that carry our label, and of a pod only what a decision reads.
+// cacheOptions keep in memory what the controllers use: of pods and Services those that
+// carry our label, and of a pod only what a decision reads. The scheduler's groups are
+// not named here: the cache asks the cluster for every kind that is, and one that does
+// not schedule gangs does not know them.
 func cacheOptions() crcache.Options {
 	ours := apilabels.SelectorFromSet(apilabels.Set{labels.ManagedBy: labels.ManagedByValue})
 	return crcache.Options{
@@ -21,7 +22,6 @@ func cacheOptions() crcache.Options {
 		ByObject: map[client.Object]crcache.ByObject{
 			&corev1.Pod{}:                 {Label: ours, Transform: stripPod},
 			&corev1.Service{}:             {Label: ours},
-			&schedulingv1beta1.PodGroup{}: {Label: ours},
 		},
 	}
 }

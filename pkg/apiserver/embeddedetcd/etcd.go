@@ -47,10 +47,6 @@ func Start(ctx context.Context, dir string) (*Etcd, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A socket that a killed server left behind cannot be listened on.
-	if err := os.Remove(socket); err != nil && !os.IsNotExist(err) {
-		return nil, errors.Join(err, lock.Close())
-	}
 	client := url.URL{Scheme: "unix", Path: socket}
 	// A single member has no peers; it only has to have an address for them.
 	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
@@ -84,9 +80,10 @@ func Start(ctx context.Context, dir string) (*Etcd, error) {
 	}
 }
 
-// lockDirectory keeps a second server off the directory: it would take the first one's
-// socket away and then wait, deaf to every signal, for the database to become free. The
-// kernel lets go of the lock when the process ends, however it ends.
+// lockDirectory keeps a second server off the directory: etcd would take the first one's
+// socket away, as one that a killed server left behind, and then wait, deaf to every
+// signal, for the database to become free. The kernel lets go of the lock when the
+// process ends, however it ends.
 func lockDirectory(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -609,7 +609,7 @@ func TestCountsArePaced(t *testing.T) {
 }
 
 func TestEarliest(t *testing.T) {
-	in := func(d time.Duration) time.Time { return now.Add(d) }
+	in := now.Add
 	tests := map[string]struct {
 		wait time.Duration
 		next time.Time

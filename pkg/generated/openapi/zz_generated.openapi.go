@@ -857,7 +857,7 @@ func schema_pkg_apis_grove_v1alpha1_GroupSchedulingConfig(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GroupSchedulingConfig holds main containers back until every pod of the gang has started (seed 002).",
+				Description: "GroupSchedulingConfig holds main containers back until every pod of the gang has started.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"timeoutAfterSeconds": {
@@ -1345,7 +1345,7 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueScalingGroupConfig(ref common.Refer
 					},
 					"terminationDelay": {
 						SchemaProps: spec.SchemaProps{
-							Description: "terminationDelay overrides the set's for this group (seed 001). Only when the set has one.",
+							Description: "terminationDelay overrides the set's for this group. Only when the set has one.",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -1585,7 +1585,7 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueScalingGroupStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "replicaAttempts are the attempts of copies that have been recycled (seed 001).",
+							Description: "replicaAttempts are the attempts of copies that have been recycled.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1916,13 +1916,13 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueSetSpec(ref common.ReferenceCallbac
 					},
 					"startupPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startupPolicy makes the cliques of a replica start one after the other (seed 003). Immutable.",
+							Description: "startupPolicy makes the cliques of a replica start one after the other. Immutable.",
 							Ref:         ref(v1alpha1.StartupPolicy{}.OpenAPIModelName()),
 						},
 					},
 					"groupSchedulingConfig": {
 						SchemaProps: spec.SchemaProps{
-							Description: "groupSchedulingConfig holds main containers back until every pod of the gang has started (seed 002). Immutable.",
+							Description: "groupSchedulingConfig holds main containers back until every pod of the gang has started. Immutable.",
 							Ref:         ref(v1alpha1.GroupSchedulingConfig{}.OpenAPIModelName()),
 						},
 					},
@@ -2225,7 +2225,7 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueSetTemplateSpec(ref common.Referenc
 					},
 					"terminationDelay": {
 						SchemaProps: spec.SchemaProps{
-							Description: "terminationDelay is how long a breach of minAvailable has to last before the gang is terminated (seed 001). Unset means never in Inference, and 0s in Training.",
+							Description: "terminationDelay is how long a breach of minAvailable has to last before the gang is terminated. Unset means never in Inference, and 0s in Training.",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -2566,7 +2566,7 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueStatus(ref common.ReferenceCallback
 					},
 					"wasAvailable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "wasAvailable is true once minAvailable pods have been available in this attempt (seed 001).",
+							Description: "wasAvailable is true once minAvailable pods have been available in this attempt.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -3329,7 +3329,7 @@ func schema_pkg_apis_grove_v1alpha1_StartupPolicy(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "StartupPolicy makes the cliques of a replica start one after the other (seed 003).",
+				Description: "StartupPolicy makes the cliques of a replica start one after the other.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"startupPolicyOrder": {
@@ -3503,7 +3503,7 @@ func schema_pkg_apis_grove_v1alpha1_TrainingSpec(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "TrainingSpec bounds a training workload (seed 000).",
+				Description: "TrainingSpec bounds a training workload.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"maxRuntime": {
@@ -3950,7 +3950,7 @@ func schema_pkg_apis_scheduler_v1alpha1_PodGroup(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PodGroup is a group of pods of any workload that are scheduled together (seed 004).",
+				Description: "PodGroup is a group of pods of any workload that are scheduled together.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {

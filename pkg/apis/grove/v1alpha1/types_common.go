@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WorkloadType says whether a workload ends (seed 000).
+// WorkloadType says whether a workload ends.
 // +enum
 type WorkloadType string
 
@@ -98,7 +98,7 @@ type LastError struct {
 // Condition types of the grove.io kinds.
 const (
 	// ConditionTypeMinAvailableBreached is on PodClique and PodCliqueScalingGroup: True
-	// while fewer than minAvailable units are available though they once were (seed 001).
+	// while fewer than minAvailable units are available though they once were.
 	ConditionTypeMinAvailableBreached = "MinAvailableBreached"
 	// ConditionTypePodCliqueScheduled is on PodClique: True while at least minAvailable
 	// pods are bound to a node.
@@ -113,10 +113,10 @@ const (
 	// pod of it is active any more.
 	ConditionTypeFailed = "Failed"
 	// ConditionTypeStartupPolicyInProgress is on PodCliqueSet with startupPolicy InOrder:
-	// some cliques are still held back (seed 003).
+	// some cliques are still held back.
 	ConditionTypeStartupPolicyInProgress = "StartupPolicyInProgress"
 	// ConditionTypeStartupPolicyCompleted is on PodCliqueSet with startupPolicy InOrder:
-	// every clique has started (seed 003).
+	// every clique has started.
 	ConditionTypeStartupPolicyCompleted = "StartupPolicyCompleted"
 	// ConditionTypeUpdatePending is on PodCliqueSet: the template has changed and the
 	// running pods do not follow it yet.

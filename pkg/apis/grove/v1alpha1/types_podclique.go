@@ -63,7 +63,7 @@ type PodCliqueStatus struct {
 	// scale-in: a missing index below it is lost, one at or above it is simply not there yet.
 	// +optional
 	CreatedReplicas int32 `json:"createdReplicas"`
-	// wasAvailable is true once minAvailable pods have been available in this attempt (seed 001).
+	// wasAvailable is true once minAvailable pods have been available in this attempt.
 	// +optional
 	WasAvailable bool `json:"wasAvailable"`
 	// replicas is how many pods exist.

@@ -78,7 +78,7 @@ type PodCliqueScalingGroupStatus struct {
 	// updatedReplicas is how many copies follow the current template.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas"`
-	// replicaAttempts are the attempts of copies that have been recycled (seed 001).
+	// replicaAttempts are the attempts of copies that have been recycled.
 	// +optional
 	// +listType=map
 	// +listMapKey=index

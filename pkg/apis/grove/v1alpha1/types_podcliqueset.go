@@ -52,11 +52,11 @@ type PodCliqueSetSpec struct {
 	// no restarts and no deadline.
 	// +optional
 	TrainingSpec *TrainingSpec `json:"trainingSpec,omitempty"`
-	// startupPolicy makes the cliques of a replica start one after the other (seed 003). Immutable.
+	// startupPolicy makes the cliques of a replica start one after the other. Immutable.
 	// +optional
 	StartupPolicy *StartupPolicy `json:"startupPolicy,omitempty"`
 	// groupSchedulingConfig holds main containers back until every pod of the gang has
-	// started (seed 002). Immutable.
+	// started. Immutable.
 	// +optional
 	GroupSchedulingConfig *GroupSchedulingConfig `json:"groupSchedulingConfig,omitempty"`
 	// template describes one replica.
@@ -81,7 +81,7 @@ type PodCliqueSetUpdateStrategy struct {
 	Type UpdateStrategyType `json:"type,omitempty"`
 }
 
-// TrainingSpec bounds a training workload (seed 000).
+// TrainingSpec bounds a training workload.
 type TrainingSpec struct {
 	// maxRuntime is how long the workload may run, counted from status.startTime and over
 	// restarts. When it has passed, all pods are terminated and the set is Failed. Nil means no limit.
@@ -104,7 +104,7 @@ const (
 	StartupPolicyInOrder StartupPolicyOrder = "InOrder"
 )
 
-// StartupPolicy makes the cliques of a replica start one after the other (seed 003).
+// StartupPolicy makes the cliques of a replica start one after the other.
 type StartupPolicy struct {
 	// startupPolicyOrder defaults to AnyOrder.
 	// +optional
@@ -139,7 +139,7 @@ type StartupPolicyRule struct {
 }
 
 // GroupSchedulingConfig holds main containers back until every pod of the gang has
-// started (seed 002).
+// started.
 type GroupSchedulingConfig struct {
 	// timeoutAfterSeconds is how many seconds after the first pod of a gang started the
 	// attempt fails if not all have. Nil means no deadline.
@@ -186,7 +186,7 @@ type PodCliqueSetTemplateSpec struct {
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
 	// terminationDelay is how long a breach of minAvailable has to last before the gang
-	// is terminated (seed 001). Unset means never in Inference, and 0s in Training.
+	// is terminated. Unset means never in Inference, and 0s in Training.
 	// +optional
 	TerminationDelay *metav1.Duration `json:"terminationDelay,omitempty"`
 	// resourceClaimTemplates are templates that resourceSharing refers to by name. Immutable.
@@ -285,7 +285,7 @@ type PodCliqueScalingGroupConfig struct {
 	// scaleConfig scales the group automatically. Not allowed in Training.
 	// +optional
 	ScaleConfig *AutoScalingConfig `json:"scaleConfig,omitempty"`
-	// terminationDelay overrides the set's for this group (seed 001). Only when the set has one.
+	// terminationDelay overrides the set's for this group. Only when the set has one.
 	// +optional
 	TerminationDelay *metav1.Duration `json:"terminationDelay,omitempty"`
 	// resourceSharing makes claims shared by the pods of the group. Immutable.
@@ -313,7 +313,7 @@ type PCSGResourceSharingFilter struct {
 	ChildCliqueNames []string `json:"childCliqueNames,omitempty"`
 }
 
-// PodCliqueSetPhase is where a workload is in its life (seed 000).
+// PodCliqueSetPhase is where a workload is in its life.
 // +enum
 type PodCliqueSetPhase string
 

@@ -8,7 +8,7 @@ import (
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PodGroup is a group of pods of any workload that are scheduled together (seed 004).
+// PodGroup is a group of pods of any workload that are scheduled together.
 type PodGroup struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

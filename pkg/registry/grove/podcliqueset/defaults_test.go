@@ -181,6 +181,13 @@ func TestDefaultsOfChangedSets(t *testing.T) {
 				return *pcs.Spec.Template.PodCliqueScalingGroups[0].MinAvailable, int32(3)
 			},
 		},
+		"a given minAvailable of a group is left to validation": {
+			old: withGroup(ptr.To[int32](3), ptr.To[int32](2)),
+			in:  withGroup(ptr.To[int32](3), ptr.To[int32](1)),
+			check: func(pcs *grove.PodCliqueSet) (any, any) {
+				return *pcs.Spec.Template.PodCliqueScalingGroups[0].MinAvailable, int32(1)
+			},
+		},
 		"minAvailable of a group that is new": {
 			in: withGroup(ptr.To[int32](5), nil),
 			check: func(pcs *grove.PodCliqueSet) (any, any) {
@@ -192,6 +199,13 @@ func TestDefaultsOfChangedSets(t *testing.T) {
 			in:  startup(grove.StartupPolicyInOrder),
 			check: func(pcs *grove.PodCliqueSet) (any, any) {
 				return pcs.Spec.StartupPolicy.Rules, []grove.StartupPolicyRule{{TargetCliques: []string{"router"}, WaitForCliquesStatus: grove.CliqueStatusSucceeded}}
+			},
+		},
+		"given rules of the startup policy are left to validation": {
+			old: startup(grove.StartupPolicyInOrder),
+			in:  startup(grove.StartupPolicyInOrder, grove.StartupPolicyRule{TargetCliques: []string{"worker"}, WaitForCliquesStatus: grove.CliqueStatusReady}),
+			check: func(pcs *grove.PodCliqueSet) (any, any) {
+				return pcs.Spec.StartupPolicy.Rules, []grove.StartupPolicyRule{{TargetCliques: []string{"worker"}, WaitForCliquesStatus: grove.CliqueStatusReady}}
 			},
 		},
 		"rules of a startup policy that is new": {

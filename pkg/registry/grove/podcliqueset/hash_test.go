@@ -136,6 +136,11 @@ func TestHashesOfNewSets(t *testing.T) {
 	if *moved.Status.CurrentGenerationHash != *pcs.Status.CurrentGenerationHash {
 		t.Errorf("the order of the cliques changes the hash of the set from %s to %s", *pcs.Status.CurrentGenerationHash, *moved.Status.CurrentGenerationHash)
 	}
+	other := mkPodCliqueSet(func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "v2" })
+	hashTemplates(other, nil)
+	if *other.Status.CurrentGenerationHash == *pcs.Status.CurrentGenerationHash {
+		t.Errorf("sets with other templates share the hash %s", *other.Status.CurrentGenerationHash)
+	}
 	if hashOf(moved, "worker") != hashOf(pcs, "worker") {
 		t.Error("the order of the cliques changes the hash of a clique")
 	}

@@ -37,6 +37,7 @@ func TestWarnings(t *testing.T) {
 			pcs.Spec.TrainingSpec = &grove.TrainingSpec{MaxRestarts: ptr.To[int32](0)}
 			pcs.Spec.Template.TerminationDelay = delay(0)
 		})},
+		"no budgets":     {tweak: all(training, func(pcs *grove.PodCliqueSet) { pcs.Spec.TrainingSpec = &grove.TrainingSpec{} })},
 		"nothing at all": {tweak: func(pcs *grove.PodCliqueSet) { *pcs = grove.PodCliqueSet{} }},
 		"AnyOrder":       {tweak: all(startup(grove.StartupPolicyAnyOrder), startupType(grove.CliqueStartupTypeAnyOrder))},
 		"budgets": {

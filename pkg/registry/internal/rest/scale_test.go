@@ -41,7 +41,7 @@ func mkClique() *grove.PodClique {
 			Labels: map[string]string{"a": "b"},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "user", Operation: metav1.ManagedFieldsOperationApply, APIVersion: groveVersion.String(),
-				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{},"f:roleName":{}}}`)},
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:roleName":{}}}`),
 			}},
 		},
 		Spec:   grove.PodCliqueSpec{RoleName: "worker", Replicas: 3},
@@ -143,7 +143,7 @@ func TestScaleMovesOwnershipOfReplicas(t *testing.T) {
 		seen = scale.ManagedFields
 		scale.ManagedFields = []metav1.ManagedFieldsEntry{{
 			Manager: "hpa", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v1",
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)},
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
 		}}
 	})
 	if err != nil {
@@ -164,7 +164,7 @@ func TestScaleMovesOwnershipOfReplicas(t *testing.T) {
 func owners(entries []metav1.ManagedFieldsEntry) map[string]string {
 	owners := map[string]string{}
 	for _, entry := range entries {
-		owners[entry.Manager] = entry.APIVersion + ": " + string(entry.FieldsV1.Raw)
+		owners[entry.Manager] = entry.APIVersion + ": " + entry.FieldsV1.GetRawString()
 	}
 	return owners
 }
@@ -184,8 +184,38 @@ func TestScaleRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, error %v", name, updated, err)
 		}
 	}
-	if updated, err := update(mkClique(), func(scale *scheme.Scale) { scale.Name, scale.UID = "", "" }); err != nil {
-		t.Errorf("no name and no UID: got %v, error %v", updated, err)
+	for name, change := range map[string]func(*scheme.Scale){
+		"no name and no UID": func(scale *scheme.Scale) { scale.Name, scale.UID = "", "" },
+		"scaled to nothing":  func(scale *scheme.Scale) { scale.Spec.Replicas = 0 },
+	} {
+		if updated, err := update(mkClique(), change); err != nil {
+			t.Errorf("%s: got %v, error %v", name, updated, err)
+		}
+	}
+}
+
+// A request that fails, as a patch that does not apply, changes nothing.
+func TestScaleHandsErrorsOn(t *testing.T) {
+	refusal := errors.New("refused")
+	info := rest.DefaultUpdatedObjectInfo(nil, func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) {
+		return nil, refusal
+	})
+	scaled := &scaledObject[*grove.PodClique]{UpdatedObjectInfo: info, rest: newScaleREST("app=worker"), name: "worker"}
+	if updated, err := scaled.UpdatedObject(context.Background(), mkClique()); !errors.Is(err, refusal) {
+		t.Errorf("got %v, error %v", updated, err)
+	}
+
+	broken := metav1.NewFieldsV1("{")
+	clique := mkClique()
+	clique.ManagedFields[0].FieldsV1 = broken
+	if updated, err := update(clique, func(*scheme.Scale) {}); err == nil {
+		t.Errorf("broken managed fields of the object: got %v", updated)
+	}
+	updated, err := update(mkClique(), func(scale *scheme.Scale) {
+		scale.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "hpa", APIVersion: "autoscaling/v1", FieldsType: "FieldsV1", FieldsV1: broken}}
+	})
+	if err == nil {
+		t.Errorf("broken managed fields of the Scale: got %v", updated)
 	}
 }
 
@@ -225,6 +255,25 @@ func TestAdmissionSeesScales(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int32{5}, got); diff != "" {
 		t.Errorf("create (-want +got):\n%s", diff)
+	}
+}
+
+func TestAdmissionIsNotAskedAboutOtherKinds(t *testing.T) {
+	r, ctx := newScaleREST("app=worker"), context.Background()
+	asked := func(context.Context, runtime.Object) error {
+		t.Error("admission was asked")
+		return nil
+	}
+	update := r.updateValidation(func(ctx context.Context, obj, _ runtime.Object) error { return asked(ctx, obj) })
+	stranger := &grove.PodCliqueSet{}
+	for name, err := range map[string]error{
+		"create":     r.createValidation(asked)(ctx, stranger),
+		"update":     update(ctx, stranger, mkClique()),
+		"update old": update(ctx, mkClique(), stranger),
+	} {
+		if !apierrors.IsInternalError(err) {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 

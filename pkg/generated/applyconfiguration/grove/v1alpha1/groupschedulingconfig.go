@@ -8,7 +8,7 @@ package v1alpha1
 // with apply.
 //
 // GroupSchedulingConfig holds main containers back until every pod of the gang has
-// started (seed 002).
+// started.
 type GroupSchedulingConfigApplyConfiguration struct {
 	// timeoutAfterSeconds is how many seconds after the first pod of a gang started the
 	// attempt fails if not all have. Nil means no deadline.

@@ -26,7 +26,7 @@ type PodCliqueScalingGroupConfigApplyConfiguration struct {
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 	// scaleConfig scales the group automatically. Not allowed in Training.
 	ScaleConfig *AutoScalingConfigApplyConfiguration `json:"scaleConfig,omitempty"`
-	// terminationDelay overrides the set's for this group (seed 001). Only when the set has one.
+	// terminationDelay overrides the set's for this group. Only when the set has one.
 	TerminationDelay *v1.Duration `json:"terminationDelay,omitempty"`
 	// resourceSharing makes claims shared by the pods of the group. Immutable.
 	ResourceSharing []PCSGResourceSharingSpecApplyConfiguration `json:"resourceSharing,omitempty"`

@@ -27,7 +27,7 @@ type PodCliqueScalingGroupStatusApplyConfiguration struct {
 	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
 	// updatedReplicas is how many copies follow the current template.
 	UpdatedReplicas *int32 `json:"updatedReplicas,omitempty"`
-	// replicaAttempts are the attempts of copies that have been recycled (seed 001).
+	// replicaAttempts are the attempts of copies that have been recycled.
 	ReplicaAttempts []ScalingGroupReplicaAttemptApplyConfiguration `json:"replicaAttempts,omitempty"`
 	// selector selects the pods of the group, as /scale shows it.
 	Selector *string `json:"selector,omitempty"`

@@ -23,10 +23,10 @@ type PodCliqueSetSpecApplyConfiguration struct {
 	// trainingSpec bounds a training workload. Only with workloadType Training; nil means
 	// no restarts and no deadline.
 	TrainingSpec *TrainingSpecApplyConfiguration `json:"trainingSpec,omitempty"`
-	// startupPolicy makes the cliques of a replica start one after the other (seed 003). Immutable.
+	// startupPolicy makes the cliques of a replica start one after the other. Immutable.
 	StartupPolicy *StartupPolicyApplyConfiguration `json:"startupPolicy,omitempty"`
 	// groupSchedulingConfig holds main containers back until every pod of the gang has
-	// started (seed 002). Immutable.
+	// started. Immutable.
 	GroupSchedulingConfig *GroupSchedulingConfigApplyConfiguration `json:"groupSchedulingConfig,omitempty"`
 	// template describes one replica.
 	Template *PodCliqueSetTemplateSpecApplyConfiguration `json:"template,omitempty"`

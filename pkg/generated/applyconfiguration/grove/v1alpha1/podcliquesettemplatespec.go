@@ -25,7 +25,7 @@ type PodCliqueSetTemplateSpecApplyConfiguration struct {
 	// topologyConstraint places each replica as a whole. Immutable.
 	TopologyConstraint *TopologyConstraintApplyConfiguration `json:"topologyConstraint,omitempty"`
 	// terminationDelay is how long a breach of minAvailable has to last before the gang
-	// is terminated (seed 001). Unset means never in Inference, and 0s in Training.
+	// is terminated. Unset means never in Inference, and 0s in Training.
 	TerminationDelay *v1.Duration `json:"terminationDelay,omitempty"`
 	// resourceClaimTemplates are templates that resourceSharing refers to by name. Immutable.
 	ResourceClaimTemplates []ResourceClaimTemplateConfigApplyConfiguration `json:"resourceClaimTemplates,omitempty"`

@@ -28,7 +28,7 @@ type PodCliqueStatusApplyConfiguration struct {
 	// createdReplicas is how many pods createdAttempt had when it was complete, lowered by
 	// scale-in: a missing index below it is lost, one at or above it is simply not there yet.
 	CreatedReplicas *int32 `json:"createdReplicas,omitempty"`
-	// wasAvailable is true once minAvailable pods have been available in this attempt (seed 001).
+	// wasAvailable is true once minAvailable pods have been available in this attempt.
 	WasAvailable *bool `json:"wasAvailable,omitempty"`
 	// replicas is how many pods exist.
 	Replicas *int32 `json:"replicas,omitempty"`

@@ -11,7 +11,7 @@ import (
 // StartupPolicyApplyConfiguration represents a declarative configuration of the StartupPolicy type for use
 // with apply.
 //
-// StartupPolicy makes the cliques of a replica start one after the other (seed 003).
+// StartupPolicy makes the cliques of a replica start one after the other.
 type StartupPolicyApplyConfiguration struct {
 	// startupPolicyOrder defaults to AnyOrder.
 	StartupPolicyOrder *grovev1alpha1.StartupPolicyOrder `json:"startupPolicyOrder,omitempty"`

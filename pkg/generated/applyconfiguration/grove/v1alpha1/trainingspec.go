@@ -11,7 +11,7 @@ import (
 // TrainingSpecApplyConfiguration represents a declarative configuration of the TrainingSpec type for use
 // with apply.
 //
-// TrainingSpec bounds a training workload (seed 000).
+// TrainingSpec bounds a training workload.
 type TrainingSpecApplyConfiguration struct {
 	// maxRuntime is how long the workload may run, counted from status.startTime and over
 	// restarts. When it has passed, all pods are terminated and the set is Failed. Nil means no limit.

@@ -13,7 +13,7 @@ import (
 // PodGroupApplyConfiguration represents a declarative configuration of the PodGroup type for use
 // with apply.
 //
-// PodGroup is a group of pods of any workload that are scheduled together (seed 004).
+// PodGroup is a group of pods of any workload that are scheduled together.
 type PodGroupApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
