@@ -99,7 +99,7 @@ func TestFailuresAreRecordedOncePerPod(t *testing.T) {
 		"nor has one that exited with 0": {clique: training(1), pods: podsOfAll(1, succeeded), record: true},
 		"a trainer that exits with 0 when told to stop has failed": {
 			clique: training(1), pods: pods(podOf(0, succeeded, terminating)),
-			want: "0×1 uid-0 pod-0 ended", wantTime: at(-time.Minute), record: true,
+			want: "0×1 uid-0 pod-0 exited with 0 only after its deletion was requested", wantTime: at(-time.Minute), record: true,
 		},
 		"a failed pod of a finished index is not recorded": {
 			clique: training(2, completed("0")), pods: pods(podOf(0, failed, withUID("again")), podOf(1, running)),
