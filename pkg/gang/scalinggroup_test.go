@@ -68,7 +68,7 @@ func TestDecideGroup(t *testing.T) {
 		"a copy is updated when it is available and all its cliques follow the template": {
 			3, ptr.To[int32](1), cliques{
 				inCopy("0", allReady, allUpdated), inCopy("0", allReady, allUpdated),
-				inCopy("1", allReady, allUpdated), inCopy("1", allReady),
+				inCopy("1", allReady), inCopy("1", allReady, allUpdated),
 				inCopy("2", allPlaced, allUpdated), inCopy("2", allPlaced, allUpdated),
 			},
 			outcome{3, 3, 2, 1, sufficient, "2 of 3 copies are available, at least 1 are needed"},

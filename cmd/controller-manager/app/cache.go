@@ -20,8 +20,8 @@ func cacheOptions() crcache.Options {
 	return crcache.Options{
 		DefaultTransform: crcache.TransformStripManagedFields(),
 		ByObject: map[client.Object]crcache.ByObject{
-			&corev1.Pod{}:                 {Label: ours, Transform: stripPod},
-			&corev1.Service{}:             {Label: ours},
+			&corev1.Pod{}:     {Label: ours, Transform: stripPod},
+			&corev1.Service{}: {Label: ours},
 		},
 	}
 }
