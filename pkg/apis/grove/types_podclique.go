@@ -1,6 +1,7 @@
 package grove
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -23,6 +24,18 @@ type PodCliqueList struct {
 	metav1.TypeMeta
 	metav1.ListMeta
 	Items []PodClique
+}
+
+// PodCliqueSpec is the wanted state of a PodClique, and its template in a PodCliqueSet.
+type PodCliqueSpec struct {
+	RoleName          string
+	PodSpec           corev1.PodSpec
+	Replicas          int32
+	MinAvailable      *int32
+	StartsAfter       []string
+	AutoScalingConfig *AutoScalingConfig
+	WorkloadType      WorkloadType
+	Attempt           int32
 }
 
 // PodCliqueStatus is the observed state of a PodClique. Terminating pods and pods of

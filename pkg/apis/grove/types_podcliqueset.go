@@ -1,7 +1,6 @@
 package grove
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -57,58 +56,6 @@ type TrainingSpec struct {
 	MaxRuntime  *metav1.Duration
 	MaxRestarts *int32
 }
-
-// StartupPolicyOrder names an order in which cliques start.
-type StartupPolicyOrder string
-
-const (
-	// StartupPolicyAnyOrder starts all cliques at once. It is the default.
-	StartupPolicyAnyOrder StartupPolicyOrder = "AnyOrder"
-	// StartupPolicyInOrder starts the cliques in the order in which they are listed.
-	StartupPolicyInOrder StartupPolicyOrder = "InOrder"
-)
-
-// StartupPolicy makes the cliques of a replica start one after the other (seed 003).
-type StartupPolicy struct {
-	StartupPolicyOrder StartupPolicyOrder
-	Rules              []StartupPolicyRule
-}
-
-// CliqueStatus is what a later clique can wait for.
-type CliqueStatus string
-
-const (
-	// CliqueStatusReady: every pod of the clique is Ready or Succeeded.
-	CliqueStatusReady CliqueStatus = "Ready"
-	// CliqueStatusSucceeded: every pod of the clique has exited with 0.
-	CliqueStatusSucceeded CliqueStatus = "Succeeded"
-)
-
-// StartupPolicyRule gives cliques the status that the cliques after them wait for.
-type StartupPolicyRule struct {
-	TargetCliques        []string
-	WaitForCliquesStatus CliqueStatus
-}
-
-// GroupSchedulingConfig holds main containers back until every pod of the gang has
-// started (seed 002).
-type GroupSchedulingConfig struct {
-	TimeoutAfterSeconds *int32
-	TargetCliques       []string
-}
-
-// CliqueStartupType names an order in which the containers of cliques start while all
-// their pods exist.
-type CliqueStartupType string
-
-const (
-	// CliqueStartupTypeAnyOrder holds no clique back. It is the default.
-	CliqueStartupTypeAnyOrder CliqueStartupType = "CliqueStartupTypeAnyOrder"
-	// CliqueStartupTypeInOrder holds each clique back until the one before it in the list is there.
-	CliqueStartupTypeInOrder CliqueStartupType = "CliqueStartupTypeInOrder"
-	// CliqueStartupTypeExplicit holds each clique back until those in its startsAfter are there.
-	CliqueStartupTypeExplicit CliqueStartupType = "CliqueStartupTypeExplicit"
-)
 
 // PodCliqueSetTemplateSpec describes one replica of a PodCliqueSet.
 type PodCliqueSetTemplateSpec struct {
@@ -264,16 +211,4 @@ type PodCliqueSetReplicaUpdateProgress struct {
 	ReplicaIndex    int32
 	UpdateStartedAt metav1.Time
 	UpdateEndedAt   *metav1.Time
-}
-
-// PodCliqueSpec is the wanted state of a PodClique, and its template in a PodCliqueSet.
-type PodCliqueSpec struct {
-	RoleName          string
-	PodSpec           corev1.PodSpec
-	Replicas          int32
-	MinAvailable      *int32
-	StartsAfter       []string
-	AutoScalingConfig *AutoScalingConfig
-	WorkloadType      WorkloadType
-	Attempt           int32
 }

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -33,6 +34,37 @@ type PodCliqueList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 
 	Items []PodClique `json:"items"`
+}
+
+// PodCliqueSpec is the wanted state of a PodClique, and its template in a PodCliqueSet.
+type PodCliqueSpec struct {
+	// roleName is the role of the pods, unique in the set.
+	// +optional
+	RoleName string `json:"roleName,omitempty"`
+	// podSpec of the pods. In Training restartPolicy defaults to Never, else to Always.
+	PodSpec corev1.PodSpec `json:"podSpec"`
+	// replicas is how many pods the clique has. 0 and absent are 1 in a template.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// minAvailable is how many pods have to be scheduled together and have to be
+	// available. Defaults to replicas. Immutable.
+	// +optional
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// startsAfter are the cliques that have to be there before the containers of this one
+	// start, with cliqueStartupType Explicit. Immutable. In PodClique objects it holds names of PodCliques.
+	// +optional
+	// +listType=atomic
+	StartsAfter []string `json:"startsAfter,omitempty"`
+	// autoScalingConfig scales the clique automatically. Not allowed in Training, nor in a scaling group.
+	// +optional
+	AutoScalingConfig *AutoScalingConfig `json:"autoScalingConfig,omitempty"`
+	// workloadType is the set's. Stamped on PodClique objects; not to be set in a template.
+	// +optional
+	WorkloadType WorkloadType `json:"workloadType,omitempty"`
+	// attempt is the attempt that the pods have to belong to. Written by the controller;
+	// not to be set in a template.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty"`
 }
 
 // PodCliqueStatus is the observed state of a PodClique. Terminating pods and pods of

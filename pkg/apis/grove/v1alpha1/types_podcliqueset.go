@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -92,78 +91,6 @@ type TrainingSpec struct {
 	// +optional
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
 }
-
-// StartupPolicyOrder names an order in which cliques start.
-// +enum
-type StartupPolicyOrder string
-
-const (
-	// StartupPolicyAnyOrder starts all cliques at once. It is the default.
-	StartupPolicyAnyOrder StartupPolicyOrder = "AnyOrder"
-	// StartupPolicyInOrder starts the cliques in the order in which they are listed.
-	StartupPolicyInOrder StartupPolicyOrder = "InOrder"
-)
-
-// StartupPolicy makes the cliques of a replica start one after the other.
-type StartupPolicy struct {
-	// startupPolicyOrder defaults to AnyOrder.
-	// +optional
-	StartupPolicyOrder StartupPolicyOrder `json:"startupPolicyOrder,omitempty"`
-	// rules say which status each clique but the last has to reach before the next one
-	// starts. Defaults to Ready for all but the last. The order is that of the cliques,
-	// whatever the order of the rules.
-	// +optional
-	// +listType=atomic
-	Rules []StartupPolicyRule `json:"rules,omitempty"`
-}
-
-// CliqueStatus is what a later clique can wait for.
-// +enum
-type CliqueStatus string
-
-const (
-	// CliqueStatusReady: every pod of the clique is Ready or Succeeded.
-	CliqueStatusReady CliqueStatus = "Ready"
-	// CliqueStatusSucceeded: every pod of the clique has exited with 0.
-	CliqueStatusSucceeded CliqueStatus = "Succeeded"
-)
-
-// StartupPolicyRule gives cliques the status that the cliques after them wait for.
-type StartupPolicyRule struct {
-	// targetCliques are names of cliques of the template.
-	// +listType=atomic
-	TargetCliques []string `json:"targetCliques"`
-	// waitForCliquesStatus defaults to Ready.
-	// +optional
-	WaitForCliquesStatus CliqueStatus `json:"waitForCliquesStatus,omitempty"`
-}
-
-// GroupSchedulingConfig holds main containers back until every pod of the gang has
-// started.
-type GroupSchedulingConfig struct {
-	// timeoutAfterSeconds is how many seconds after the first pod of a gang started the
-	// attempt fails if not all have. Nil means no deadline.
-	// +optional
-	TimeoutAfterSeconds *int32 `json:"timeoutAfterSeconds,omitempty"`
-	// targetCliques are the cliques that wait for each other. Empty means all.
-	// +optional
-	// +listType=atomic
-	TargetCliques []string `json:"targetCliques,omitempty"`
-}
-
-// CliqueStartupType names an order in which the containers of cliques start while all
-// their pods exist.
-// +enum
-type CliqueStartupType string
-
-const (
-	// CliqueStartupTypeAnyOrder holds no clique back. It is the default.
-	CliqueStartupTypeAnyOrder CliqueStartupType = "CliqueStartupTypeAnyOrder"
-	// CliqueStartupTypeInOrder holds each clique back until the one before it in the list is there.
-	CliqueStartupTypeInOrder CliqueStartupType = "CliqueStartupTypeInOrder"
-	// CliqueStartupTypeExplicit holds each clique back until those in its startsAfter are there.
-	CliqueStartupTypeExplicit CliqueStartupType = "CliqueStartupTypeExplicit"
-)
 
 // PodCliqueSetTemplateSpec describes one replica of a PodCliqueSet.
 type PodCliqueSetTemplateSpec struct {
@@ -499,35 +426,4 @@ type PodCliqueSetReplicaUpdateProgress struct {
 	// updateEndedAt is when its update ended.
 	// +optional
 	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
-}
-
-// PodCliqueSpec is the wanted state of a PodClique, and its template in a PodCliqueSet.
-type PodCliqueSpec struct {
-	// roleName is the role of the pods, unique in the set.
-	// +optional
-	RoleName string `json:"roleName,omitempty"`
-	// podSpec of the pods. In Training restartPolicy defaults to Never, else to Always.
-	PodSpec corev1.PodSpec `json:"podSpec"`
-	// replicas is how many pods the clique has. 0 and absent are 1 in a template.
-	// +optional
-	Replicas int32 `json:"replicas"`
-	// minAvailable is how many pods have to be scheduled together and have to be
-	// available. Defaults to replicas. Immutable.
-	// +optional
-	MinAvailable *int32 `json:"minAvailable,omitempty"`
-	// startsAfter are the cliques that have to be there before the containers of this one
-	// start, with cliqueStartupType Explicit. Immutable. In PodClique objects it holds names of PodCliques.
-	// +optional
-	// +listType=atomic
-	StartsAfter []string `json:"startsAfter,omitempty"`
-	// autoScalingConfig scales the clique automatically. Not allowed in Training, nor in a scaling group.
-	// +optional
-	AutoScalingConfig *AutoScalingConfig `json:"autoScalingConfig,omitempty"`
-	// workloadType is the set's. Stamped on PodClique objects; not to be set in a template.
-	// +optional
-	WorkloadType WorkloadType `json:"workloadType,omitempty"`
-	// attempt is the attempt that the pods have to belong to. Written by the controller;
-	// not to be set in a template.
-	// +optional
-	Attempt int32 `json:"attempt,omitempty"`
 }
