@@ -87,8 +87,9 @@ func (n *Namespace) Eventually(timeout time.Duration, check func(ctx context.Con
 func (n *Namespace) Never(during time.Duration, check func(ctx context.Context) error) {
 	n.t.Helper()
 	var failed error
-	_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, during, true, func(ctx context.Context) (bool, error) {
-		failed = check(ctx)
+	_ = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, during, true, func(context.Context) (bool, error) {
+		// A look that the end of the watch cuts short would be no finding.
+		failed = check(n.t.Context())
 		return failed != nil, nil
 	})
 	if failed != nil {
