@@ -190,6 +190,20 @@ func TestPlanReplica(t *testing.T) {
 			},
 			want: writes{Update: []string{"PodGang llm-1"}},
 		},
+		"a gang follows the attempt though its pods do not change": {
+			set: newSet(), change: func(o observed) observed {
+				o.gangs[base].Labels[labels.RestartAttempt] = "7"
+				return o
+			},
+			want: writes{Update: []string{"PodGang llm-1"}},
+		},
+		"a replica whose groups are scaled to nothing needs no gang": {
+			set: newSet(func(pcs *grovev1alpha1.PodCliqueSet) { pcs.Spec.Template.Cliques = pcs.Spec.Template.Cliques[1:] }),
+			change: func(o observed) observed {
+				return scaleTo(0)(o).without("PodGang", base, scaled).without("PodClique", "llm-1-decode-0-worker", "llm-1-decode-1-worker")
+			},
+			want: writes{},
+		},
 		"a scaled clique is left as it was scaled": {
 			set: newSet(), change: func(o observed) observed {
 				o.cliques["llm-1-router"].Spec.Replicas = 5
