@@ -52,6 +52,10 @@ func observeCompletion(s CliqueSnapshot, current map[int32]Pod, status *grovev1a
 // whether there were any. In Inference a pod that ended has failed, whatever its exit
 // code, and one that was deleted is simply made again.
 func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
+	if s.Parent != ParentActive {
+		// What ends below a parent that is failing, finished or going ends because of it.
+		return false
+	}
 	recorded := false
 	for _, index := range sortedKeys(current) {
 		pod := current[index]

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -259,6 +260,22 @@ func TestSuccessOfAClique(t *testing.T) {
 					}
 				}
 			}
+		})
+	}
+}
+
+// What ends below a parent that fails, is finished or goes ends because of it: pods that
+// are told to stop are no failures of their own.
+func TestPodsThatEndBecauseOfTheirSetAreNoFailures(t *testing.T) {
+	for parent, want := range map[Parent]string{ParentActive: "0", ParentFailing: "", ParentFinished: "", ParentDeleting: ""} {
+		t.Run(string(parent), func(t *testing.T) {
+			snapshot := snapshotOf(training(2), pods(podOf(0, failed), podOf(1, running)))
+			snapshot.Parent = parent
+			indexes := ""
+			for _, failed := range DecideClique(snapshot, now).Status.FailedIndexes {
+				indexes += fmt.Sprint(failed.Index)
+			}
+			expect(t, "failed indexes", want, indexes)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 )
 
@@ -75,6 +76,36 @@ func ExpectedCliques(pcs *grovev1alpha1.PodCliqueSet, replica int32, sizes Group
 		}
 	}
 	return out
+}
+
+// TemplateOf is the template's clique that a PodClique was made from, nil when there is
+// none. It is found by the name that each clique of the template leads to, never by a suffix.
+func TemplateOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique) *grovev1alpha1.PodCliqueTemplateSpec {
+	replica, ok := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
+	if !ok {
+		return nil
+	}
+	groupOf := map[string]string{}
+	for _, group := range pcs.Spec.Template.PodCliqueScalingGroups {
+		for _, name := range group.CliqueNames {
+			groupOf[name] = group.Name
+		}
+	}
+	copyIndex, isMember := labels.ParseIndex(clique.Labels[labels.ScalingGroupReplicaIndex])
+	for i := range pcs.Spec.Template.Cliques {
+		template := &pcs.Spec.Template.Cliques[i]
+		name := naming.StandaloneClique(pcs.Name, replica, template.Name)
+		if group := groupOf[template.Name]; group != "" {
+			if !isMember {
+				continue
+			}
+			name = naming.MemberClique(pcs.Name, replica, group, copyIndex, template.Name)
+		}
+		if name == clique.Name {
+			return template
+		}
+	}
+	return nil
 }
 
 // ReplicaAttempt is the attempt of a replica of a set, 0 unless its status says otherwise.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
 )
 
 type setOption func(*grovev1alpha1.PodCliqueSet)
@@ -166,4 +167,36 @@ func TestAttemptsAndHashesAreFoundByIndexAndName(t *testing.T) {
 	pcs.Status.CliqueHashes = []grovev1alpha1.CliqueHash{{Name: "prefill-worker", Hash: "p"}, {Name: "worker", Hash: "w"}}
 	expect(t, "hash", "w", TemplateHash(pcs, "worker"))
 	expect(t, "hash of a clique that is not there", "", TemplateHash(pcs, "x"))
+}
+
+// The clique in the template is found by the name that it leads to, never by a suffix,
+// and at a cost that no label's value can raise.
+func TestTemplateOf(t *testing.T) {
+	pcs := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Name: "llm"}}
+	pcs.Spec.Template.Cliques = []grovev1alpha1.PodCliqueTemplateSpec{{Name: "worker"}, {Name: "decode-worker"}, {Name: "leader"}}
+	pcs.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "g", CliqueNames: []string{"leader"}}}
+	tests := map[string]struct {
+		clique, replica, copyIndex, want string
+	}{
+		"standalone":                     {"llm-0-worker", "0", "", "worker"},
+		"one that ends like another":     {"llm-0-decode-worker", "0", "", "decode-worker"},
+		"member":                         {"llm-0-g-7-leader", "0", "7", "leader"},
+		"member of a far copy":           {"llm-0-g-2147483647-leader", "0", "2147483647", "leader"},
+		"member without its copy":        {"llm-0-g-7-leader", "0", "", ""},
+		"another replica than its label": {"llm-1-worker", "0", "", ""},
+		"no replica":                     {"llm-0-worker", "", "", ""},
+		"no clique of the set":           {"llm-0-x", "0", "", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			clique := &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Name: tc.clique, Labels: map[string]string{
+				labels.ReplicaIndex: tc.replica, labels.ScalingGroupReplicaIndex: tc.copyIndex,
+			}}}
+			got := ""
+			if template := TemplateOf(pcs, clique); template != nil {
+				got = template.Name
+			}
+			expect(t, "template", tc.want, got)
+		})
+	}
 }

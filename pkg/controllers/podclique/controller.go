@@ -110,7 +110,9 @@ func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodCliqu
 	o.snapshot.Parent = gang.ParentDeleting
 	if o.set != nil {
 		o.snapshot.Parent = gang.ParentOf(o.set)
-		o.snapshot.TemplateHash = gang.TemplateHash(o.set, templateName(o.set, clique))
+		if template := gang.TemplateOf(o.set, clique); template != nil {
+			o.snapshot.TemplateHash = gang.TemplateHash(o.set, template.Name)
+		}
 	}
 	if o.podGang, o.snapshot.Membership, err = r.membership(ctx, clique); err != nil {
 		return nil, err
@@ -179,20 +181,6 @@ func (r *Reconciler) setOf(ctx context.Context, clique *grovev1alpha1.PodClique)
 		}
 	}
 	return nil, nil
-}
-
-// templateName is the clique's name in the template. It is found by the names that the
-// template leads to, never by a suffix.
-func templateName(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique) string {
-	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
-	copies, _ := labels.ParseIndex(clique.Labels[labels.ScalingGroupReplicaIndex])
-	expected := gang.ExpectedCliques(pcs, replica, func(int32, *grovev1alpha1.PodCliqueScalingGroupConfig) int32 { return copies + 1 })
-	for _, e := range expected {
-		if e.Name == clique.Name {
-			return e.Template.Name
-		}
-	}
-	return ""
 }
 
 // membership reads the gangs that the clique's pods are scheduled with.
@@ -275,7 +263,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 		if err != nil {
 			return err
 		}
-		if current == nil || gang.ParentOf(current) != o.snapshot.Parent {
+		if current == nil || gang.ParentOf(current) != o.snapshot.Parent || attemptOf(current, clique) != attemptOf(o.set, clique) {
 			log.FromContext(ctx).V(1).Info("The cached set is out of date", "set", o.set.Name)
 			return nil
 		}
@@ -289,6 +277,12 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 	}
 	err := r.deletePods(ctx, clique, remove)
 	return errors.Join(err, r.createPods(ctx, o, decision.Create))
+}
+
+// attemptOf is the attempt of the set's replica that a clique belongs to.
+func attemptOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique) int32 {
+	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
+	return gang.ReplicaAttempt(pcs, replica)
 }
 
 // stillControlled keeps the pods that a live list shows below a deleted clique: one that

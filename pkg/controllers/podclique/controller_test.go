@@ -304,7 +304,7 @@ func TestReconcile(t *testing.T) {
 			cluster: &cluster{objects: []client.Object{newSet(func(pcs *grovev1alpha1.PodCliqueSet) { pcs.UID = "other" }), newClique(nil), newGang(nil)}},
 		},
 		"a failure is recorded, and nothing done": {
-			cluster:    &cluster{objects: []client.Object{newSet(failing), newClique(allMade), newPod(0, podFailed), newPod(1, nil), newPod(2, nil)}},
+			cluster:    &cluster{objects: []client.Object{newSet(nil), newClique(allMade), newPod(0, podFailed), newPod(1, nil), newPod(2, nil)}},
 			wantStatus: true,
 		},
 		"active pods of a set that fails go": {
@@ -624,21 +624,5 @@ func TestEarliest(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { expect(t, "wait", tc.want, earliest(tc.wait, tc.next, now)) })
-	}
-}
-
-// The clique in the template is found by the name that it leads to, never by a suffix.
-func TestTemplateName(t *testing.T) {
-	pcs := newSet(func(pcs *grovev1alpha1.PodCliqueSet) {
-		pcs.Spec.Template.Cliques = []grovev1alpha1.PodCliqueTemplateSpec{{Name: "worker"}, {Name: "decode-worker"}, {Name: "leader"}}
-		pcs.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "g", CliqueNames: []string{"leader"}}}
-	})
-	clique := func(name, copyIndex string) *grovev1alpha1.PodClique {
-		return newClique(func(c *grovev1alpha1.PodClique) { c.Name, c.Labels[labels.ScalingGroupReplicaIndex] = name, copyIndex })
-	}
-	for want, tc := range map[string]*grovev1alpha1.PodClique{
-		"worker": clique("llm-0-worker", ""), "decode-worker": clique("llm-0-decode-worker", ""), "leader": clique("llm-0-g-7-leader", "7"), "": clique("llm-0-x", ""),
-	} {
-		expect(t, tc.Name, want, templateName(pcs, tc))
 	}
 }

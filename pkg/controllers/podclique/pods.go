@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -30,16 +29,17 @@ func (r *Reconciler) createPods(ctx context.Context, o *observation, indexes []i
 	clique := o.snapshot.Clique
 	podContext := podspec.ContextOf(o.set, clique, r.ClusterDomain)
 	need := membersOf(clique)
-	outcomes := newOutcomes()
+	// One place per index: what is told first does not depend on who was fastest.
+	outcomes := make([]error, len(indexes))
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
-	for _, index := range indexes {
+	for i, index := range indexes {
 		group.Go(func() error {
 			pod := podspec.Render(clique, index, podContext)
 			if r.Backend != nil && index < need {
 				r.Backend.PreparePod(pod, o.podGang)
 			}
-			outcomes.add(r.createPod(ctx, clique, pod))
+			outcomes[i] = r.createPod(ctx, clique, pod)
 			return nil
 		})
 	}
@@ -81,60 +81,56 @@ func (r *Reconciler) createPod(ctx context.Context, clique *grovev1alpha1.PodCli
 	return nil
 }
 
-// outcomes collects what became of parallel writes.
-type outcomes struct {
-	mu      sync.Mutex
-	failed  []error
-	foreign []error
-}
-
-func newOutcomes() *outcomes { return &outcomes{} }
-
-func (o *outcomes) add(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case err == nil:
-	case errors.Is(err, errForeignPod):
-		o.foreign = append(o.foreign, err)
-	default:
-		o.failed = append(o.failed, err)
-	}
-}
-
 // tell puts failures to make pods into the clique's conditions and events, and returns
 // them so that the clique is tried again with back-off.
-func (r *Reconciler) tell(ctx context.Context, clique *grovev1alpha1.PodClique, o *outcomes) error {
-	if len(o.failed)+len(o.foreign) == 0 {
+func (r *Reconciler) tell(ctx context.Context, clique *grovev1alpha1.PodClique, outcomes []error) error {
+	var failed, foreign []error
+	for _, err := range outcomes {
+		switch {
+		case err == nil:
+		case errors.Is(err, errForeignPod):
+			foreign = append(foreign, err)
+		default:
+			failed = append(failed, err)
+		}
+	}
+	all := errors.Join(errors.Join(failed...), errors.Join(foreign...))
+	if all == nil {
 		return nil
 	}
 	updated := clique.DeepCopy()
-	changed := false
-	set := func(conditionType, reason string, errs []error) {
-		if len(errs) == 0 {
-			return
-		}
-		message := errs[0].Error()
-		if len(errs) > 1 {
-			message = fmt.Sprintf("%s (and %d more pods)", message, len(errs)-1)
-		}
-		if meta.SetStatusCondition(&updated.Status.Conditions, metav1.Condition{
-			Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: clique.Generation,
-			LastTransitionTime: metav1.NewTime(r.Clock.Now()),
-		}) {
-			changed = true
-			r.Recorder.Eventf(clique, nil, corev1.EventTypeWarning, reason, "CreatePod", "%s", message)
+	var news []metav1.Condition
+	for _, problem := range []metav1.Condition{
+		{Type: grovev1alpha1.ConditionTypePodCreationFailed, Reason: reasonOf(failed), Message: summaryOf(failed)},
+		{Type: grovev1alpha1.ConditionTypeNameConflict, Reason: grovev1alpha1.ReasonForeignPod, Message: summaryOf(foreign)},
+	} {
+		problem.Status = metav1.ConditionTrue
+		problem.ObservedGeneration = clique.Generation
+		problem.LastTransitionTime = metav1.NewTime(r.Clock.Now())
+		if problem.Message != "" && meta.SetStatusCondition(&updated.Status.Conditions, problem) {
+			news = append(news, problem)
 		}
 	}
-	set(grovev1alpha1.ConditionTypePodCreationFailed, reasonOf(o.failed), o.failed)
-	set(grovev1alpha1.ConditionTypeNameConflict, grovev1alpha1.ReasonForeignPod, o.foreign)
-	errs := append(append([]error{fmt.Errorf("create pods of %s", clique.Name)}, o.failed...), o.foreign...)
-	if changed {
+	if len(news) > 0 {
 		if err := r.Client.Status().Update(ctx, updated); err != nil {
-			errs = append(errs, fmt.Errorf("write the status: %w", err))
+			return errors.Join(all, fmt.Errorf("write the status: %w", err))
 		}
 	}
-	return errors.Join(errs...)
+	for _, problem := range news {
+		r.Recorder.Eventf(clique, nil, corev1.EventTypeWarning, problem.Reason, "CreatePod", "%s", problem.Message)
+	}
+	return fmt.Errorf("create pods of %s: %w", clique.Name, all)
+}
+
+// summaryOf tells the first of several errors; empty when there is none.
+func summaryOf(errs []error) string {
+	switch len(errs) {
+	case 0:
+		return ""
+	case 1:
+		return errs[0].Error()
+	}
+	return fmt.Sprintf("%s (and the same or like it for %d others)", errs[0], len(errs)-1)
 }
 
 // reasonOf names the first failure by the API server's own reason.

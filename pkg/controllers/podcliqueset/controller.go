@@ -137,7 +137,7 @@ func (r *Reconciler) hasActivePods(ctx context.Context, pcs *grovev1alpha1.PodCl
 			return true, nil
 		}
 	}
-	pods, err := live.SetPods(ctx, r.Live, pcs, cliques)
+	pods, err := live.SetPods(ctx, r.Live, pcs)
 	if err != nil {
 		return false, err
 	}
@@ -160,14 +160,12 @@ func (r *Reconciler) finalize(ctx context.Context, pcs *grovev1alpha1.PodCliqueS
 		if o.children > 0 {
 			return nil
 		}
-		var cliques grovev1alpha1.PodCliqueList
-		if err := r.Live.List(ctx, &cliques, client.InNamespace(pcs.Namespace), client.MatchingLabels{labels.PartOf: pcs.Name, labels.ManagedBy: labels.ManagedByValue}); err != nil {
-			return fmt.Errorf("list cliques live: %w", err)
+		cliques, err := live.Cliques(ctx, r.Live, pcs)
+		if err != nil {
+			return err
 		}
-		for i := range cliques.Items {
-			if isOwnedBy(&cliques.Items[i], pcs) {
-				return fmt.Errorf("clique %s of the deleted set is not in the cache yet", cliques.Items[i].Name)
-			}
+		if len(cliques) > 0 {
+			return fmt.Errorf("clique %s of the deleted set is not in the cache yet", cliques[0].Name)
 		}
 	}
 	patch := client.MergeFromWithOptions(pcs.DeepCopy(), client.MergeFromWithOptimisticLock{})
@@ -177,8 +175,4 @@ func (r *Reconciler) finalize(ctx context.Context, pcs *grovev1alpha1.PodCliqueS
 	}
 	r.Pace.Forget(pcs.UID)
 	return nil
-}
-
-func isOwnedBy(obj, owner metav1.Object) bool {
-	return slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == owner.GetUID() })
 }

@@ -227,7 +227,14 @@ func TestReconcile(t *testing.T) {
 		"while the server has one that the cache does not show": {
 			run{
 				objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodFailed, nil)},
-				live:    []client.Object{newPod("p", corev1.PodFailed, nil), newPod("q", corev1.PodPending, nil)},
+				live:    []client.Object{newClique(nil), newPod("p", corev1.PodFailed, nil), newPod("q", corev1.PodPending, nil)},
+			},
+			outcome{Phase: running, Writes: []string{wrote}},
+		},
+		"while the server has a clique that the cache does not show": {
+			run{
+				objects: []client.Object{newSet(failing)},
+				live:    []client.Object{newClique(nil), newPod("q", corev1.PodPending, nil)},
 			},
 			outcome{Phase: running, Writes: []string{wrote}},
 		},
@@ -324,7 +331,7 @@ func TestWhichPodsOfASetMatter(t *testing.T) {
 		want          bool
 	}{
 		"it runs":               {pod(corev1.PodPending, false), pod(corev1.PodRunning, false), false},
-		"it ends by itself":     {pod(corev1.PodRunning, false), pod(corev1.PodFailed, false), false},
+		"it ends by itself":     {pod(corev1.PodRunning, false), pod(corev1.PodFailed, false), true},
 		"it is told to stop":    {pod(corev1.PodRunning, false), pod(corev1.PodRunning, true), false},
 		"it has stopped":        {pod(corev1.PodRunning, true), pod(corev1.PodFailed, true), true},
 		"it had ended before":   {pod(corev1.PodFailed, true), pod(corev1.PodFailed, true), false},

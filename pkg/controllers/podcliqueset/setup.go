@@ -67,13 +67,13 @@ func deleted[T client.Object]() predicate.TypedPredicate[T] {
 	}
 }
 
-// ended lets through pods of failing sets as they go: a set is Failed when none is
-// left. Other changes of pods reach the set through its cliques.
+// ended lets through pods as they end or go: a failing set is Failed when none is left.
+// Other changes of pods reach the set through its cliques.
 func ended() predicate.TypedPredicate[*corev1.Pod] {
 	return predicate.TypedFuncs[*corev1.Pod]{
 		CreateFunc: func(event.TypedCreateEvent[*corev1.Pod]) bool { return false },
 		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {
-			return isActive(*e.ObjectOld) && !isActive(*e.ObjectNew) && e.ObjectNew.DeletionTimestamp != nil
+			return isActive(*e.ObjectOld) && !isActive(*e.ObjectNew)
 		},
 	}
 }

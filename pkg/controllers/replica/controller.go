@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,7 +69,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, 
 		log.FromContext(ctx).V(1).Info("The cached set is out of date", "set", key.Name)
 		return reconcile.Result{}, nil
 	}
+	if ok, err := r.groupsAgree(ctx, have, p); err != nil || !ok {
+		return reconcile.Result{}, err
+	}
 	return reconcile.Result{}, r.apply(ctx, pcs, p)
+}
+
+// groupsAgree says that the scaling groups whose members the plan makes or removes are
+// as the cache shows them: a size from the past would take healthy copies away (D11).
+func (r *Reconciler) groupsAgree(ctx context.Context, have observed, p plan) (bool, error) {
+	touched := map[string]bool{}
+	for _, obj := range append(slices.Clone(p.create), p.remove...) {
+		if clique, ok := obj.(*grovev1alpha1.PodClique); ok {
+			touched[clique.Labels[labels.ScalingGroup]] = true
+		}
+	}
+	for name, cached := range have.groups {
+		if !touched[name] {
+			continue
+		}
+		current := &grovev1alpha1.PodCliqueScalingGroup{}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), current); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("read scaling group %s: %w", name, err)
+		}
+		// A group that is gone, or another by now, has an event on its way.
+		if current.UID != cached.UID || current.Generation != cached.Generation {
+			log.FromContext(ctx).V(1).Info("The cached scaling group is out of date", "group", name)
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // isOrphaning says that the user asked to keep what is below the set.

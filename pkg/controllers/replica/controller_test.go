@@ -77,6 +77,14 @@ func complete(t *testing.T, options ...setOption) []client.Object {
 	return objects
 }
 
+// grown is the scaling group of complete after somebody has scaled it.
+func grown(t *testing.T) client.Object {
+	group := allOf(t, newSet(), 1).groups["llm-1-decode"].DeepCopy()
+	group.Generation++
+	group.Spec.Replicas = 8
+	return group
+}
+
 func TestReconcile(t *testing.T) {
 	service := func(owner types.UID) client.Object {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm-1", OwnerReferences: []metav1.OwnerReference{{UID: owner}}}}
@@ -118,6 +126,14 @@ func TestReconcile(t *testing.T) {
 		"a deleted set":                    {objects: complete(t, held(labels.PodCliqueSetFinalizer)), count: 3},
 		"a deleted set that orphans":       {objects: complete(t, held(labels.PodCliqueSetFinalizer, metav1.FinalizerOrphanDependents))},
 		"a set that wants to orphan later": {objects: complete(t, func(pcs *grovev1alpha1.PodCliqueSet) { pcs.Finalizers = []string{metav1.FinalizerOrphanDependents} })},
+		"a scaling group is larger than the cache shows": {
+			objects: append(complete(t), &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: "llm-1-decode-7-worker",
+				OwnerReferences: []metav1.OwnerReference{{UID: "set-uid"}},
+				Labels:          map[string]string{labels.ReplicaIndex: "1", labels.ScalingGroup: "llm-1-decode", labels.ScalingGroupReplicaIndex: "7"},
+			}}),
+			live: []client.Object{newSet(), grown(t)},
+		},
 		"a child that exists, and is ours": {
 			objects: []client.Object{newSet()}, live: []client.Object{newSet(), service("set-uid")}, refuse: exists, writes: created,
 		},

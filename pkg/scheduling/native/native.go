@@ -47,7 +47,8 @@ func (*Backend) PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) {
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))}
 }
 
-// Sync creates the group of the gang's attempt and deletes those of other attempts.
+// Sync creates the group of the gang's attempt and deletes those of earlier attempts. One
+// of a later attempt is another leader's, who knows more.
 func (b *Backend) Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang) error {
 	groups := &schedulingv1beta1.PodGroupList{}
 	if err := b.client.List(ctx, groups, client.InNamespace(gang.Namespace), client.MatchingFields{OwnerIndex: string(gang.UID)}); err != nil {
@@ -61,7 +62,7 @@ func (b *Backend) Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang) err
 			exists = true
 			continue
 		}
-		if group.DeletionTimestamp != nil {
+		if group.DeletionTimestamp != nil || attemptOf(group) >= attemptOf(gang) {
 			continue
 		}
 		if err := b.client.Delete(ctx, group, client.Preconditions{UID: &group.UID}); client.IgnoreNotFound(err) != nil {
@@ -135,6 +136,10 @@ func desiredGroup(gang *schedulerv1alpha1.PodGang) *schedulingv1beta1.PodGroup {
 // groupName is new with each gang object and attempt: the scheduler knows groups by
 // name, so a name must never come back.
 func groupName(gang *schedulerv1alpha1.PodGang) string {
-	attempt, _ := labels.ParseIndex(gang.Labels[labels.RestartAttempt])
-	return naming.SchedulingGroup(gang.Name, gang.UID, attempt)
+	return naming.SchedulingGroup(gang.Name, gang.UID, attemptOf(gang))
+}
+
+func attemptOf(obj client.Object) int32 {
+	attempt, _ := labels.ParseIndex(obj.GetLabels()[labels.RestartAttempt])
+	return attempt
 }

@@ -186,12 +186,13 @@ func TestSync(t *testing.T) {
 		// wantWrites are "verb name".
 		wantWrites []string
 	}{
-		"a new gang":                            {nil, []string{"create " + name}},
-		"nothing to do":                         {[]client.Object{groupOf(nil)}, nil},
-		"the group of the attempt before":       {[]client.Object{groupOf(inAttempt("1"))}, []string{"delete " + nameOf("1"), "create " + name}},
-		"both":                                  {[]client.Object{groupOf(nil), groupOf(inAttempt("1"))}, []string{"delete " + nameOf("1")}},
-		"one that is going is left to go":       {[]client.Object{groupOf(nil), groupOf(inAttempt("1"), goes)}, nil},
-		"a group of something else is not ours": {[]client.Object{foreign}, []string{"create " + name}},
+		"a new gang":                      {nil, []string{"create " + name}},
+		"nothing to do":                   {[]client.Object{groupOf(nil)}, nil},
+		"the group of the attempt before": {[]client.Object{groupOf(inAttempt("1"))}, []string{"delete " + nameOf("1"), "create " + name}},
+		"both":                            {[]client.Object{groupOf(nil), groupOf(inAttempt("1"))}, []string{"delete " + nameOf("1")}},
+		"one that is going is left to go": {[]client.Object{groupOf(nil), groupOf(inAttempt("1"), goes)}, nil},
+		"one of a later attempt is another leader's": {[]client.Object{groupOf(nil), groupOf(inAttempt("3"))}, nil},
+		"a group of something else is not ours":      {[]client.Object{foreign}, []string{"create " + name}},
 	}
 	for what, tc := range tests {
 		t.Run(what, func(t *testing.T) {

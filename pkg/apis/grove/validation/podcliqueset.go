@@ -9,12 +9,10 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	unversionedvalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // MaxPodsPerSet bounds the pods of a set, so that no field value asks for more than
@@ -38,7 +36,8 @@ func validatePodCliqueSetSpec(name string, spec *grove.PodCliqueSetSpec, path *f
 	errs = append(errs, validateTemplate(&spec.Template, path.Child("template"))...)
 	errs = append(errs, validateTraining(spec, path)...)
 	errs = append(errs, validateSize(spec, path)...)
-	return append(errs, validateNameBudget(name, spec, path.Child("template"))...)
+	errs = append(errs, validateNameBudget(name, spec, path.Child("template"))...)
+	return append(errs, validateNamesApart(&spec.Template, path.Child("template"))...)
 }
 
 func validateTemplate(template *grove.PodCliqueSetTemplateSpec, path *field.Path) field.ErrorList {
@@ -198,46 +197,6 @@ func saturatingSum(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a + b
-}
-
-// validateNameBudget checks that the longest generated name, a pod's host name, stays
-// a DNS label at the largest indexes that the spec and its scale configurations allow (D17).
-func validateNameBudget(set string, spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	lastReplica := lastIndex(spec.Replicas)
-	groupOf := map[string]*grove.PodCliqueScalingGroupConfig{}
-	for i := range spec.Template.PodCliqueScalingGroups {
-		group := &spec.Template.PodCliqueScalingGroups[i]
-		for _, name := range group.CliqueNames {
-			groupOf[name] = group
-		}
-	}
-	for i := range spec.Template.Cliques {
-		clique := &spec.Template.Cliques[i]
-		lastPod := lastIndex(largest(clique.Spec.Replicas, clique.Spec.AutoScalingConfig))
-		name := naming.StandaloneClique(set, lastReplica, clique.Name)
-		if group := groupOf[clique.Name]; group != nil {
-			lastCopy := lastIndex(largest(ptr.Deref(group.Replicas, 1), group.ScaleConfig))
-			name = naming.MemberClique(set, lastReplica, group.Name, lastCopy, clique.Name)
-		}
-		if hostname := naming.Hostname(name, lastPod); len(hostname) > utilvalidation.DNS1123LabelMaxLength {
-			errs = append(errs, field.Invalid(path.Child("cliques").Index(i).Child("name"), clique.Name,
-				fmt.Sprintf("a host name would be %q, %d characters of at most %d: shorten the name of the set, the scaling group or the clique",
-					hostname, len(hostname), utilvalidation.DNS1123LabelMaxLength)))
-		}
-	}
-	return errs
-}
-
-func lastIndex(replicas int32) int32 {
-	return max(replicas-1, 0)
-}
-
-func largest(replicas int32, scale *grove.AutoScalingConfig) int32 {
-	if scale == nil {
-		return replicas
-	}
-	return max(replicas, scale.MaxReplicas)
 }
 
 // ValidatePodCliqueSetUpdate returns what is wrong with changing old into pcs.

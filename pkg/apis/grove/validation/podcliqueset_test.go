@@ -754,3 +754,31 @@ func TestValidatePodCliqueSetUpdate(t *testing.T) {
 		},
 	})
 }
+
+// Two cliques of a set never lead to PodCliques of one name.
+func TestCliquesOfASetHaveNamesApart(t *testing.T) {
+	cliques := func(names ...string) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) {
+			base := pcs.Spec.Template.Cliques[0]
+			pcs.Spec.Template.Cliques = nil
+			for _, name := range names {
+				clique := *base.DeepCopy()
+				clique.Name, clique.Spec.RoleName = name, name
+				pcs.Spec.Template.Cliques = append(pcs.Spec.Template.Cliques, clique)
+			}
+		}
+	}
+	tests := map[string]createCase[grove.PodCliqueSet]{
+		"standalone like a copy":          {tweak: all(cliques("worker", "decode-0-worker"), withGroup("decode", "worker")), want: field.ErrorList{invalid("spec.template.cliques[1].name")}},
+		"standalone like a far copy":      {tweak: all(cliques("worker", "decode-12-worker"), withGroup("decode", "worker")), want: field.ErrorList{invalid("spec.template.cliques[1].name")}},
+		"standalone with another member":  {tweak: all(cliques("worker", "decode-0-leader"), withGroup("decode", "worker"))},
+		"standalone without a number":     {tweak: all(cliques("worker", "decode-x-worker"), withGroup("decode", "worker"))},
+		"standalone that goes on":         {tweak: all(cliques("worker", "decode-0-worker-b"), withGroup("decode", "worker"))},
+		"groups a and a-0":                {tweak: all(cliques("0-b", "b"), withGroup("a", "0-b"), withGroup("a-0", "b")), want: field.ErrorList{invalid("spec.template.cliques[0].name")}},
+		"groups a and a-0-x":              {tweak: all(cliques("x-1-b", "b"), withGroup("a", "x-1-b"), withGroup("a-0-x", "b")), want: field.ErrorList{invalid("spec.template.cliques[0].name")}},
+		"groups a and a-b":                {tweak: all(cliques("0-b", "b"), withGroup("a", "0-b"), withGroup("a-b", "b"))},
+		"groups a and a-0, other members": {tweak: all(cliques("worker", "b"), withGroup("a", "worker"), withGroup("a-0", "b"))},
+		"two cliques of one group":        {tweak: all(cliques("worker", "leader"), withGroup("decode", "worker", "leader"))},
+	}
+	testCreate(t, mkPodCliqueSet, ValidatePodCliqueSet, tests)
+}

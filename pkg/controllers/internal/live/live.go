@@ -6,6 +6,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,9 +43,25 @@ func CliquePods(ctx context.Context, reader client.Reader, clique *grovev1alpha1
 	return controlledBy(pods, func(uid types.UID) bool { return uid == clique.UID }), nil
 }
 
-// SetPods lists the pods that the cliques of a set control.
-func SetPods(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCliqueSet, cliques []grovev1alpha1.PodClique) ([]corev1.Pod, error) {
-	pods, err := list(ctx, reader, pcs.Namespace, client.MatchingLabels{labels.PartOf: pcs.Name, labels.ManagedBy: labels.ManagedByValue})
+// Cliques lists the cliques that a set owns.
+func Cliques(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCliqueSet) ([]grovev1alpha1.PodClique, error) {
+	cliques := &grovev1alpha1.PodCliqueList{}
+	if err := reader.List(ctx, cliques, client.InNamespace(pcs.Namespace), ofSet(pcs)); err != nil {
+		return nil, fmt.Errorf("list cliques live: %w", err)
+	}
+	return slices.DeleteFunc(cliques.Items, func(clique grovev1alpha1.PodClique) bool {
+		return !slices.ContainsFunc(clique.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == pcs.UID })
+	}), nil
+}
+
+// SetPods lists the pods that the cliques of a set control, those of cliques included
+// that no cache shows yet.
+func SetPods(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCliqueSet) ([]corev1.Pod, error) {
+	cliques, err := Cliques(ctx, reader, pcs)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := list(ctx, reader, pcs.Namespace, ofSet(pcs))
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +70,11 @@ func SetPods(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCl
 		ours[cliques[i].UID] = true
 	}
 	return controlledBy(pods, func(uid types.UID) bool { return ours[uid] }), nil
+}
+
+// ofSet narrows what the server sends; the owner decides.
+func ofSet(pcs *grovev1alpha1.PodCliqueSet) client.MatchingLabels {
+	return client.MatchingLabels{labels.PartOf: pcs.Name, labels.ManagedBy: labels.ManagedByValue}
 }
 
 func list(ctx context.Context, reader client.Reader, namespace string, selector client.MatchingLabels) ([]corev1.Pod, error) {

@@ -79,7 +79,16 @@ func TestSetIsTheOneOfTheUID(t *testing.T) {
 func TestPodsAreThoseThatTheOwnerControls(t *testing.T) {
 	unlabelled := pod("ns", "not-of-the-set", "llm-0-a", "uid-a", true)
 	delete(unlabelled.Labels, labels.PartOf)
+	ofSet := func(name string, uid, owner types.UID) *grovev1alpha1.PodClique {
+		return &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: uid, OwnerReferences: []metav1.OwnerReference{{UID: owner}},
+			Labels: map[string]string{labels.PartOf: "llm", labels.ManagedBy: labels.ManagedByValue},
+		}}
+	}
 	r := reader(t, interceptor.Funcs{},
+		// The cliques of a set are read live as well: none has to be in a cache.
+		ofSet("llm-0-a", "uid-a", "set-uid"), ofSet("llm-0-b", "uid-b", "set-uid"), ofSet("llm-0-c", "uid-c", "namesake"),
+		pod("ns", "c-0", "llm-0-c", "uid-c", true),
 		pod("ns", "a-0", "llm-0-a", "uid-a", true),
 		pod("ns", "a-1", "llm-0-a", "uid-a", true),
 		pod("ns", "owned-only", "llm-0-a", "uid-a", false),
@@ -91,7 +100,7 @@ func TestPodsAreThoseThatTheOwnerControls(t *testing.T) {
 	clique := func(name string, uid types.UID) grovev1alpha1.PodClique {
 		return grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: uid}}
 	}
-	a, b := clique("llm-0-a", "uid-a"), clique("llm-0-b", "uid-b")
+	a := clique("llm-0-a", "uid-a")
 
 	got, err := CliquePods(t.Context(), r, &a)
 	if err != nil {
@@ -101,8 +110,8 @@ func TestPodsAreThoseThatTheOwnerControls(t *testing.T) {
 		t.Errorf("pods of a clique (-want +got):\n%s", diff)
 	}
 
-	pcs := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm"}}
-	got, err = SetPods(t.Context(), r, pcs, []grovev1alpha1.PodClique{a, b})
+	pcs := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm", UID: "set-uid"}}
+	got, err = SetPods(t.Context(), r, pcs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +127,7 @@ func TestAFailedListIsNoAnswer(t *testing.T) {
 	if _, err := CliquePods(t.Context(), r, &grovev1alpha1.PodClique{}); err == nil {
 		t.Error("pods of a clique: no error")
 	}
-	if _, err := SetPods(t.Context(), r, &grovev1alpha1.PodCliqueSet{}, nil); err == nil {
+	if _, err := SetPods(t.Context(), r, &grovev1alpha1.PodCliqueSet{}); err == nil {
 		t.Error("pods of a set: no error")
 	}
 }
