@@ -49,6 +49,7 @@ type PodCliqueStatus struct {
 	CreatedReplicas                   int32
 	WasAvailable                      bool
 	Replicas                          int32
+	OldReplicas                       int32
 	ReadyReplicas                     int32
 	RunningReplicas                   int32
 	UpdatedReplicas                   int32
@@ -64,11 +65,12 @@ type PodCliqueStatus struct {
 
 // FailedIndex tells of failures of one index within an attempt.
 type FailedIndex struct {
-	Index    int32
-	Count    int32
-	LastTime metav1.Time
-	PodUID   types.UID
-	Message  string
+	Index         int32
+	Count         int32
+	LastTime      metav1.Time
+	RecoveredTime *metav1.Time
+	PodUID        types.UID
+	Message       string
 }
 
 // PodCliqueUpdateProgress tells how far the update of a PodClique has come.

@@ -37,6 +37,7 @@ type PodCliqueScalingGroupStatus struct {
 	ObservedGeneration                *int64
 	Conditions                        []metav1.Condition
 	LastErrors                        []LastError
+	ObservedAttempt                   int32
 	Replicas                          int32
 	ScheduledReplicas                 int32
 	AvailableReplicas                 int32

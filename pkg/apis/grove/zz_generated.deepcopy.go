@@ -181,6 +181,10 @@ func (in *ClusterTopologyBindingStatus) DeepCopy() *ClusterTopologyBindingStatus
 func (in *FailedIndex) DeepCopyInto(out *FailedIndex) {
 	*out = *in
 	in.LastTime.DeepCopyInto(&out.LastTime)
+	if in.RecoveredTime != nil {
+		in, out := &in.RecoveredTime, &out.RecoveredTime
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

@@ -830,9 +830,15 @@ func schema_pkg_apis_grove_v1alpha1_FailedIndex(ref common.ReferenceCallback) co
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"recoveredTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "recoveredTime is when a pod of the index was Ready again after the last failure. Unset while the index is broken.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
 					"podUID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "podUID is the UID of the pod that failed last.",
+							Description: "podUID is the UID of the pod that failed last, empty when it was lost.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1539,6 +1545,14 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueScalingGroupStatus(ref common.Refer
 									},
 								},
 							},
+						},
+					},
+					"observedAttempt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedAttempt is the attempt of the set's replica that this status speaks of. It never falls.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
 						},
 					},
 					"replicas": {
@@ -2576,6 +2590,13 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueStatus(ref common.ReferenceCallback
 						SchemaProps: spec.SchemaProps{
 							Description: "replicas is how many pods exist.",
 							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"oldReplicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "oldReplicas is how many pods of earlier attempts still exist. No pod of a new attempt is made before there is none in the whole replica.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

@@ -121,6 +121,9 @@ const (
 	// ConditionTypeUpdatePending is on PodCliqueSet: the template has changed and the
 	// running pods do not follow it yet.
 	ConditionTypeUpdatePending = "UpdatePending"
+	// ConditionTypeRestarting is on PodCliqueSet once a replica, or a copy of a scaling group,
+	// has been restarted: True until every replica that was is available again.
+	ConditionTypeRestarting = "Restarting"
 	// ConditionTypeNameConflict is on PodClique: an object of another owner holds a name
 	// that the clique needs.
 	ConditionTypeNameConflict = "NameConflict"
@@ -166,6 +169,14 @@ const (
 	ReasonMaxRestartsExceeded = "MaxRestartsExceeded"
 	// ReasonMaxRuntimeExceeded: the deadline has passed.
 	ReasonMaxRuntimeExceeded = "MaxRuntimeExceeded"
+	// ReasonReplicaRestarting: Restarting is True, replicas have been restarted.
+	ReasonReplicaRestarting = "ReplicaRestarting"
+	// ReasonReplicaRestarted: Restarting is False, restarted replicas are available again.
+	ReasonReplicaRestarted = "ReplicaRestarted"
+	// ReasonWorkloadEnded: Restarting is False, the workload has ended.
+	ReasonWorkloadEnded = "WorkloadEnded"
+	// ReasonPodsTerminating: PodsStuckTerminating is True, pods exist past their grace period.
+	ReasonPodsTerminating = "PodsTerminating"
 	// ReasonForeignPod: a pod name is held by a pod of another owner.
 	ReasonForeignPod = "ForeignPod"
 	// ReasonTemplateChanged: UpdatePending is True.

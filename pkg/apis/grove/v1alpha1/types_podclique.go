@@ -101,6 +101,10 @@ type PodCliqueStatus struct {
 	// replicas is how many pods exist.
 	// +optional
 	Replicas int32 `json:"replicas"`
+	// oldReplicas is how many pods of earlier attempts still exist. No pod of a new attempt
+	// is made before there is none in the whole replica.
+	// +optional
+	OldReplicas int32 `json:"oldReplicas,omitempty"`
 	// readyReplicas is how many pods are Ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
@@ -151,7 +155,11 @@ type FailedIndex struct {
 	// lastTime is when the last failure happened.
 	// +optional
 	LastTime metav1.Time `json:"lastTime,omitempty"`
-	// podUID is the UID of the pod that failed last.
+	// recoveredTime is when a pod of the index was Ready again after the last failure. Unset
+	// while the index is broken.
+	// +optional
+	RecoveredTime *metav1.Time `json:"recoveredTime,omitempty"`
+	// podUID is the UID of the pod that failed last, empty when it was lost.
 	// +optional
 	PodUID types.UID `json:"podUID,omitempty"`
 	// message says what happened, for people: exit code, reason, node.

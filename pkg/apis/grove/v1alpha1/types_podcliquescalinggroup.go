@@ -66,6 +66,10 @@ type PodCliqueScalingGroupStatus struct {
 	// +optional
 	// +listType=atomic
 	LastErrors []LastError `json:"lastErrors,omitempty"`
+	// observedAttempt is the attempt of the set's replica that this status speaks of. It
+	// never falls.
+	// +optional
+	ObservedAttempt int32 `json:"observedAttempt"`
 	// replicas is how many copies exist.
 	// +optional
 	Replicas int32 `json:"replicas"`

@@ -20,7 +20,10 @@ type FailedIndexApplyConfiguration struct {
 	Count *int32 `json:"count,omitempty"`
 	// lastTime is when the last failure happened.
 	LastTime *v1.Time `json:"lastTime,omitempty"`
-	// podUID is the UID of the pod that failed last.
+	// recoveredTime is when a pod of the index was Ready again after the last failure. Unset
+	// while the index is broken.
+	RecoveredTime *v1.Time `json:"recoveredTime,omitempty"`
+	// podUID is the UID of the pod that failed last, empty when it was lost.
 	PodUID *types.UID `json:"podUID,omitempty"`
 	// message says what happened, for people: exit code, reason, node.
 	Message *string `json:"message,omitempty"`
@@ -53,6 +56,14 @@ func (b *FailedIndexApplyConfiguration) WithCount(value int32) *FailedIndexApply
 // If called multiple times, the LastTime field is set to the value of the last call.
 func (b *FailedIndexApplyConfiguration) WithLastTime(value v1.Time) *FailedIndexApplyConfiguration {
 	b.LastTime = &value
+	return b
+}
+
+// WithRecoveredTime sets the RecoveredTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RecoveredTime field is set to the value of the last call.
+func (b *FailedIndexApplyConfiguration) WithRecoveredTime(value v1.Time) *FailedIndexApplyConfiguration {
+	b.RecoveredTime = &value
 	return b
 }
 

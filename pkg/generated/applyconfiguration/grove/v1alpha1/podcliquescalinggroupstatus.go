@@ -19,6 +19,9 @@ type PodCliqueScalingGroupStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// lastErrors are failures that the controllers met.
 	LastErrors []LastErrorApplyConfiguration `json:"lastErrors,omitempty"`
+	// observedAttempt is the attempt of the set's replica that this status speaks of. It
+	// never falls.
+	ObservedAttempt *int32 `json:"observedAttempt,omitempty"`
 	// replicas is how many copies exist.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// scheduledReplicas is how many copies have every clique scheduled.
@@ -74,6 +77,14 @@ func (b *PodCliqueScalingGroupStatusApplyConfiguration) WithLastErrors(values ..
 		}
 		b.LastErrors = append(b.LastErrors, *values[i])
 	}
+	return b
+}
+
+// WithObservedAttempt sets the ObservedAttempt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedAttempt field is set to the value of the last call.
+func (b *PodCliqueScalingGroupStatusApplyConfiguration) WithObservedAttempt(value int32) *PodCliqueScalingGroupStatusApplyConfiguration {
+	b.ObservedAttempt = &value
 	return b
 }
 

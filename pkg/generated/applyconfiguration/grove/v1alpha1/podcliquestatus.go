@@ -32,6 +32,9 @@ type PodCliqueStatusApplyConfiguration struct {
 	WasAvailable *bool `json:"wasAvailable,omitempty"`
 	// replicas is how many pods exist.
 	Replicas *int32 `json:"replicas,omitempty"`
+	// oldReplicas is how many pods of earlier attempts still exist. No pod of a new attempt
+	// is made before there is none in the whole replica.
+	OldReplicas *int32 `json:"oldReplicas,omitempty"`
 	// readyReplicas is how many pods are Ready.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// runningReplicas is how many pods have a container, or an init container, that runs.
@@ -134,6 +137,14 @@ func (b *PodCliqueStatusApplyConfiguration) WithWasAvailable(value bool) *PodCli
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *PodCliqueStatusApplyConfiguration) WithReplicas(value int32) *PodCliqueStatusApplyConfiguration {
 	b.Replicas = &value
+	return b
+}
+
+// WithOldReplicas sets the OldReplicas field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OldReplicas field is set to the value of the last call.
+func (b *PodCliqueStatusApplyConfiguration) WithOldReplicas(value int32) *PodCliqueStatusApplyConfiguration {
+	b.OldReplicas = &value
 	return b
 }
 
