@@ -95,9 +95,14 @@ func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
 	record := startAttempt(s.Clique, status, now)
 	pods := splitPods(s)
 
-	completed := observeCompletion(s, pods.current, status)
-	record = observeFailures(s, pods.current, completed, status, now) || record
-	record = observeCreation(s, pods.current, completed, status) || record
+	completed := completedOf(status)
+	if !record {
+		// The write that starts an attempt holds nothing that pods of it have come to: what
+		// such a write told could be of an earlier attempt, and the API server refuses it.
+		completed = observeCompletion(s, pods.current, status)
+		record = observeFailures(s, pods.current, completed, status, now)
+		record = observeCreation(s, pods.current, completed, status) || record
+	}
 	count(s, pods.current, status)
 	observeAvailability(s, pods.current, completed, status, now)
 	record = observeSuccess(s, completed, status, now) || record

@@ -107,6 +107,11 @@ func recordFailure(status *grovev1alpha1.PodCliqueStatus, index int32, uid types
 	if known && uid != "" && failed.PodUID == uid {
 		return false
 	}
+	if known && at.Before(failed.LastTime.Time) {
+		// The clocks of two nodes differ. The API server lets no time go back, and would
+		// refuse this failure for ever.
+		at = failed.LastTime.Time
+	}
 	if known && at.Sub(failed.LastTime.Time) > failureMemory {
 		failed.Count = 0
 	}
