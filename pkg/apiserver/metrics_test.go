@@ -9,11 +9,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage"
@@ -58,6 +61,17 @@ func (s oneClique) GetRESTOptions(schema.GroupResource, runtime.Object) (generic
 	}, nil
 }
 
+// forOneTest takes what is registered back at the end of a test.
+type forOneTest struct {
+	prometheus.Registerer
+	t *testing.T
+}
+
+func (r forOneTest) Register(collector prometheus.Collector) error {
+	r.t.Cleanup(func() { r.Unregister(collector) })
+	return r.Registerer.Register(collector)
+}
+
 // newServer puts a server together that holds one object and asks nobody who is calling.
 func newServer(t *testing.T, object *grove.PodClique) *genericapiserver.GenericAPIServer {
 	t.Helper()
@@ -67,12 +81,17 @@ func newServer(t *testing.T, object *grove.PodClique) *genericapiserver.GenericA
 	config.Generic.EffectiveVersion = basecompatibility.NewEffectiveVersionFromString(version.APIServer, version.APIServer, version.APIServer)
 	config.Generic.ExternalAddress = "localhost:443"
 	config.Generic.RESTOptionsGetter = oneClique{object: object}
+	config.Metrics = forOneTest{config.Metrics, t}
 	server, err := config.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Destroy)
-	if err := server.PrepareRun().RunPostStartHooks(t.Context()); err != nil {
+	server.PrepareRun().RunPostStartHooks(t.Context())
+	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return ask(server.Handler, http.MethodGet, "/apis", "").Code != http.StatusServiceUnavailable, nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return server
