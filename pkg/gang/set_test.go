@@ -453,18 +453,18 @@ func TestCountersOfASet(t *testing.T) {
 		"it is updated when available, and all its cliques follow the template": {
 			set: pair(replicas(3)), existing: allOf(pair(replicas(3)), readyPods(2), updatedPods(2)).
 				but("set-1-worker", readyPods(2), updatedPods(1)).but("set-2-worker", readyPods(1), updatedPods(2)),
-			want: counters{Pods: 9, Replicas: 3, Available: 2, Updated: 1, AvailablePods: 11},
+			want: counters{Pods: 9, Replicas: 3, Available: 2, Updated: 1, AvailablePods: 8},
 		},
 		"pods of the attempt before are not available": {
 			set: pair(), existing: allOf(pair(), readyPods(2), attempt(1)), want: counters{Pods: 3, Replicas: 1},
 		},
 		"nor are those of a clique that is below its replica's attempt": {
 			set: pair(replicaAttempt(0, 2)), existing: allOf(pair(), readyPods(2), inAttempt(2)).but("set-0-worker", readyPods(2), inAttempt(1)),
-			want: counters{Pods: 3, Replicas: 1, AvailablePods: 2},
+			want: counters{Pods: 3, Replicas: 1, AvailablePods: 1},
 		},
 		"a clique of a later attempt than its replica's was recycled with its copy": {
 			set: withGroup(replicaAttempt(0, 1)), existing: allOf(withGroup(), readyPods(2), inAttempt(3)),
-			want: counters{Pods: 7, Replicas: 1, Available: 1, AvailablePods: 8},
+			want: counters{Pods: 7, Replicas: 1, Available: 1, AvailablePods: 7},
 		},
 		"a clique that was scaled counts as it is": {
 			set: pair(), existing: allOf(pair(), readyPods(1)).but("set-0-worker", size(7), readyPods(5)),
@@ -475,11 +475,11 @@ func TestCountersOfASet(t *testing.T) {
 		},
 		"of a scaling group the minimum of copies is enough": {
 			set: withGroup(), existing: allOf(withGroup(), readyPods(2)).but("set-0-decode-0-worker", readyPods(1)),
-			want: counters{Pods: 7, Replicas: 1, Available: 1, AvailablePods: 7},
+			want: counters{Pods: 7, Replicas: 1, Available: 1, AvailablePods: 6},
 		},
 		"not fewer": {
 			set: withGroup(), existing: allOf(withGroup(), readyPods(2)).but("set-0-decode-0-worker").without("set-0-decode-2-worker"),
-			want: counters{Pods: 7, Replicas: 1, AvailablePods: 4},
+			want: counters{Pods: 7, Replicas: 1, AvailablePods: 3},
 		},
 		"a standalone clique beside it is needed": {
 			set: withGroup(), existing: allOf(withGroup(), readyPods(2)).but("set-0-router"), want: counters{Pods: 7, Replicas: 1, AvailablePods: 6},
@@ -505,7 +505,7 @@ func TestCountersOfASet(t *testing.T) {
 		"a group that was scaled counts as it is": {
 			set: withGroup(), sizes: map[string]int32{"set-0-decode": 5},
 			existing: allOf(withGroup(), readyPods(2)).but("set-0-decode-3-worker", readyPods(2)),
-			want:     counters{Pods: 11, Replicas: 1, Available: 1, AvailablePods: 10},
+			want:     counters{Pods: 11, Replicas: 1, Available: 1, AvailablePods: 9},
 		},
 		"a group that is scaled to nothing is no obstacle": {
 			set: withGroup(), sizes: map[string]int32{"set-0-decode": 0}, existing: have{"set-0-router": {readyPods(1)}},

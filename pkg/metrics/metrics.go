@@ -1,10 +1,12 @@
-// Package metrics holds the metrics of the controller-manager that are Copse's own;
-// work queues, reconciles and clients are measured by controller-runtime.
+// Package metrics holds the metrics that are Copse's own: Metrics of the
+// controller-manager, whose work queues, reconciles and clients are measured by
+// controller-runtime, and Server of the API server, whose requests and storage are
+// measured by the generic server.
 package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics are Copse's own metrics.
+// Metrics are the controller-manager's own metrics.
 type Metrics struct {
 	decisions *prometheus.CounterVec
 }
