@@ -52,6 +52,8 @@ type SetDecision struct {
 	Confirm []*grovev1alpha1.PodClique
 	// Events tell of what Status decides.
 	Events []Event
+	// Due is when the attempts that Status ends were due to end; zero when it ends none.
+	Due time.Time
 	// Next is when to look again though nothing has happened; zero for never.
 	Next time.Time
 }
