@@ -33,9 +33,11 @@ generate: ## Generate code from the API types
 	@hack/update-codegen.sh
 
 ##@ Check
-.PHONY: test test-unit lint verify
+.PHONY: test bench test-unit lint verify
 test: build ## Run all tests: unit, integration, end-to-end
 	@hack/test.sh unit cluster integration e2e
+bench: build ## Measure restarts of big gangs, and print the figures
+	@hack/test.sh bench
 test-unit: ## Run the tests that need no cluster
 	@hack/test.sh unit
 lint: ## Check style and layers
