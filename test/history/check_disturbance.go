@@ -26,7 +26,7 @@ func checkDisturbance(w *world, f *Findings) {
 			f.skip("I18", "how pod %s went is hidden by a gap", pod.name)
 		case w.hasGap(Clique) || w.hasGap(Set):
 			f.skip("I18", "revisions of PodCliques or their set are missing, and pod %s is deleted without a reason that is known", pod.name)
-		case pod.clique.first(pod.reason) != nil || pod.clique.set != nil && pod.clique.set.first(isFailing) != nil:
+		case pod.clique.first(pod.reason) != nil || !pod.hadEnded(deleted) && pod.clique.set != nil && pod.clique.set.first(isFailing) != nil:
 			f.add("I2", deleted, related, "pod %s is deleted before the reason for it is recorded", pod.name)
 		default:
 			f.add("I18", deleted, related, "pod %s is deleted without a reason", pod.name)
@@ -44,9 +44,13 @@ func (w *world) explainsDeletion(pod *podStory, deleted *Revision) bool {
 		return true
 	}
 	// Finished pods of a job that fails stay, so that they can be read (D12).
-	before := pod.before(deleted)
-	ended := before != nil && hasEnded(before)
-	return !ended && w.possibly(pod.clique.set, deleted, isFailing)
+	return !pod.hadEnded(deleted) && w.possibly(pod.clique.set, deleted, isFailing)
+}
+
+// hadEnded says that a pod had ended before a revision.
+func (p *podStory) hadEnded(at *Revision) bool {
+	before := p.before(at)
+	return before != nil && hasEnded(before)
 }
 
 // reason says that a state of its clique is a reason to delete a pod: the clique goes, a

@@ -50,7 +50,7 @@ func checkRise(w *world, f *Findings, before, rev *Revision) {
 		f.add("I1", rev, related, "restartCount of %s falls from %d to %d", name, was.RestartCount, is.RestartCount)
 	}
 	gap := w.gapBetween(Set, before.RV, rev.RV)
-	if spec := setOf(rev).Spec.TrainingSpec; is.RestartCount > was.RestartCount {
+	if spec := setOf(rev).Spec.TrainingSpec; isTraining(rev) && is.RestartCount > was.RestartCount {
 		var budget int32
 		if spec != nil {
 			budget = ptr.Deref(spec.MaxRestarts, 0)

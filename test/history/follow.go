@@ -19,7 +19,10 @@ func (r *Recorder) follow(ctx context.Context, s source, rv string) {
 	for ctx.Err() == nil {
 		w, err := s.watch(ctx, metav1.ListOptions{ResourceVersion: rv, AllowWatchBookmarks: true})
 		if err == nil {
+			// It ends with the recording, whatever else may hold it up.
+			release := context.AfterFunc(ctx, w.Stop)
 			rv, err = r.consume(s.kind, w, rv)
+			release()
 		}
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 			rv = r.bridge(ctx, s, rv)

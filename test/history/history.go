@@ -28,7 +28,8 @@ const (
 // on a nil History, of a test that is not recorded.
 type History struct {
 	recorder *Recorder
-	reported int
+	// reported are the violations that have been told.
+	reported map[string]bool
 }
 
 // Record begins to record a namespace through a client configuration that reaches both
@@ -51,7 +52,7 @@ func Record(t testing.TB, config *rest.Config, namespace string) *History {
 		t.Fatalf("record the history: %v", err)
 	}
 	t.Cleanup(recorder.stop)
-	return &History{recorder: recorder}
+	return &History{recorder: recorder, reported: map[string]bool{}}
 }
 
 // UserDeletes says that the test deletes pods or other objects, as a user would. It is
@@ -95,14 +96,22 @@ func (h *History) Check(t testing.TB) {
 
 func (h *History) report(t testing.TB, found Findings) {
 	t.Helper()
-	for i, violation := range found.Violations[min(h.reported, len(found.Violations)):] {
-		if i == shownViolations {
-			t.Errorf("and %d more violations", len(found.Violations)-h.reported-i)
-			break
+	told, untold := 0, 0
+	for _, violation := range found.Violations {
+		text := violation.String()
+		switch {
+		case h.reported[text]:
+		case told == shownViolations:
+			untold++
+		default:
+			told++
+			h.reported[text] = true
+			t.Errorf("the history violates %s", text)
 		}
-		t.Errorf("the history violates %s", violation)
 	}
-	h.reported = len(found.Violations)
+	if untold > 0 {
+		t.Errorf("and %d more violations", untold)
+	}
 	for i, note := range found.Unjudged {
 		if i == shownNotes {
 			t.Logf("and %d more were not judged", len(found.Unjudged)-i)
@@ -157,22 +166,29 @@ func (h *History) CheckEmpty(t testing.TB) {
 	})
 	log := h.Log()
 	if err != nil {
-		// Whatever was deleted before this wait began has had its time.
-		log.LeakAfter = emptyWithin - 5*time.Second
+		t.Errorf("the history violates I10: %s after all sets were deleted there is still:%s", emptyWithin, h.left())
+		// What went before this wait began has had its time.
+		log.LeakAfter = emptyWithin - watchLag
 	}
 	h.report(t, Check(log))
 }
 
 // isEmpty says that no object that a set owns, and no set, is left.
 func (h *History) isEmpty() bool {
+	return h.left() == ""
+}
+
+func (h *History) left() string {
 	h.recorder.mu.Lock()
 	defer h.recorder.mu.Unlock()
+	var text strings.Builder
 	for kind, objects := range h.recorder.current {
 		for _, obj := range objects {
-			if kind != Pod && kind != Service && kind != NativeGroup || len(obj.GetOwnerReferences()) > 0 {
-				return false
+			// The user's own pods and Services have no owner.
+			if kind.server() == Copse || len(obj.GetOwnerReferences()) > 0 {
+				fmt.Fprintf(&text, " %s %s", kind, obj.GetName())
 			}
 		}
 	}
-	return true
+	return text.String()
 }

@@ -26,8 +26,10 @@ type lister[L runtime.Object] interface {
 
 func sourceOf[L runtime.Object](kind Kind, client lister[L]) source {
 	return source{
-		kind:  kind,
-		list:  func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, options) },
+		kind: kind,
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, options)
+		},
 		watch: client.Watch,
 	}
 }
