@@ -52,7 +52,7 @@ func (c *Cluster) Namespace(t *testing.T, options ...NamespaceOption) *Namespace
 		t.Fatal(err)
 	}
 	n := &Namespace{Name: created.Name, cluster: c, t: t}
-	if !chosen.unrecorded {
+	if c.Unrecorded == "" && !chosen.unrecorded {
 		n.History = history.Record(t, c.Config, n.Name)
 	}
 	t.Cleanup(n.finish)

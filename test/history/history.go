@@ -184,8 +184,8 @@ func (h *History) left() string {
 	var text strings.Builder
 	for kind, objects := range h.recorder.current {
 		for _, obj := range objects {
-			// The user's own pods and Services have no owner.
-			if kind.server() == Copse || len(obj.GetOwnerReferences()) > 0 {
+			// What the user made has no owner.
+			if kind == Set || len(obj.GetOwnerReferences()) > 0 {
 				fmt.Fprintf(&text, " %s %s", kind, obj.GetName())
 			}
 		}
