@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ const (
 // on a nil History, of a test that is not recorded.
 type History struct {
 	recorder *Recorder
-	// reported are the violations that have been told.
+	// reported are the violations and notes that have been told.
 	reported map[string]bool
 }
 
@@ -112,9 +113,11 @@ func (h *History) report(t testing.TB, found Findings) {
 	if untold > 0 {
 		t.Errorf("and %d more violations", untold)
 	}
-	for i, note := range found.Unjudged {
+	notes := slices.DeleteFunc(found.Unjudged, func(note string) bool { return h.reported[note] })
+	for i, note := range notes {
+		h.reported[note] = true
 		if i == shownNotes {
-			t.Logf("and %d more were not judged", len(found.Unjudged)-i)
+			t.Logf("and %d more were not judged", len(notes)-i)
 			break
 		}
 		t.Logf("not judged: %s", note)
