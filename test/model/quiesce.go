@@ -1,0 +1,75 @@
+package model
+
+// enough is more than a fair run of this world needs.
+const enough = 1000
+
+// lastTick is how far the clock goes in a world without faults.
+const lastTick = 3
+
+// endFaults takes the second controller away and lets all caches follow.
+func (s *state) endFaults() {
+	s.Calm = true
+	s.Controllers[1] = controller{}
+	s.Controllers[0].Frozen, s.Controllers[0].View = 0, world{}
+}
+
+// runToEnd lets the world go on without faults: the leader does all it can, then pods
+// start and stop as they should, then one succeeds, then the clock moves. It returns the
+// phase at which nothing moves any more, and the way there.
+func (m *Model) runToEnd(from *state) (string, []action, error) {
+	way := []action{{Kind: faultsEnd}}
+	s := *from
+	s.endFaults()
+	for range enough {
+		a, next, err := m.fairStep(&s)
+		if err != nil {
+			return "", append(way, a), err
+		}
+		if next == s {
+			return string(m.sets.objects[s.World.Set].Status.Phase), way, m.checkRest(&s)
+		}
+		way = append(way, a)
+		s = next
+	}
+	return "", way, violated("the world does not come to rest within %d steps: %s", enough, m.describe(&s))
+}
+
+// fairStep makes the first step that changes something.
+func (m *Model) fairStep(s *state) (action, state, error) {
+	for _, try := range m.fairActions() {
+		next, changed, err := m.step(s, try)
+		if changed || err != nil {
+			return try, next, err
+		}
+	}
+	return action{}, *s, nil
+}
+
+// fairActions are those of a world in which nothing goes wrong, most urgent first.
+func (m *Model) fairActions() []action {
+	var out []action
+	for key := range uint8(keyClique + len(m.config.Sizes)) {
+		out = append(out, action{goOn, 0, key}, action{pass, 0, key})
+	}
+	for _, event := range []podEvent{terminate, becomeReady} {
+		for slot := range uint8(slots) {
+			out = append(out, action{happens, uint8(event), slot})
+		}
+	}
+	for slot := range uint8(slots) {
+		out = append(out, action{happens, uint8(succeed), slot})
+	}
+	return append(out, action{clock, 0, 0})
+}
+
+// checkRest is what holds when nothing moves any more: the set has ended, and nothing
+// runs below it.
+func (m *Model) checkRest(s *state) error {
+	if !isTerminal(&m.sets.objects[s.World.Set].Status) {
+		return violated("the world comes to rest and the set has not ended: %s", m.describe(s))
+	}
+	if hasActive(&s.World.Pods) {
+		return violated("the set has ended and pods are left: %s", m.describe(s))
+	}
+	return nil
+}
