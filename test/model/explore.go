@@ -145,6 +145,7 @@ func (m *Model) Explore(limits Limits) (*Result, error) {
 		}
 	}
 	result.States = len(g.states)
+	result.Complete = result.Complete && result.Violation == nil
 	result.Decisions = len(m.setDecisions) + len(m.cliqueDecisions)
 	result.Time = time.Since(began)
 	return result, nil

@@ -1,0 +1,110 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
+)
+
+// Wrong decisions, each of which the model has to find. They show that a search that
+// finds nothing means something.
+
+func activePods(s gang.CliqueSnapshot) []gang.Pod {
+	var out []gang.Pod
+	for _, p := range s.Pods {
+		if !p.Ended() && !p.Terminating() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// actWithoutRecording deletes the others of a failed pod at once.
+func actWithoutRecording(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision {
+	d := gang.DecideClique(s, now)
+	if len(d.Status.FailedIndexes) > len(s.Clique.Status.FailedIndexes) {
+		d.Record, d.Delete = false, activePods(s)
+	}
+	return d
+}
+
+// countLateExits takes an exit with 0 for success though the pod was told to stop.
+func countLateExits(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision {
+	s.Pods = slices.Clone(s.Pods)
+	for i := range s.Pods {
+		if s.Pods[i].Phase == corev1.PodSucceeded {
+			s.Pods[i].DeletionRequested = nil
+		}
+	}
+	return gang.DecideClique(s, now)
+}
+
+// deleteOnAbsence gives a clique up when a pod of it is not in the cache.
+func deleteOnAbsence(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision {
+	d := gang.DecideClique(s, now)
+	if !d.Record && len(gang.MissingIndexes(s.Clique, s.Pods)) > 0 {
+		d.Delete = activePods(s)
+	}
+	return d
+}
+
+func neverMissing(*grovev1alpha1.PodClique, []gang.Pod) []int32 { return nil }
+
+// failWithoutLooking sets Failed before the pods are gone.
+func failWithoutLooking(s gang.SetSnapshot, now time.Time) gang.SetDecision {
+	s.NoActivePods = true
+	return gang.DecideSet(s, now)
+}
+
+func TestTheModelFindsWrongDecisions(t *testing.T) {
+	world := Config{Name: "seed", Sizes: []int32{2, 1}, Failures: 2, Deletions: 1, Exits: 1, ExcuseStrays: true}
+	tests := map[string]struct {
+		decide func(*Decisions)
+		tweak  func(*Config)
+		want   string
+	}{
+		"acts without recording": {
+			decide: func(d *Decisions) { d.Clique = actWithoutRecording },
+			want:   "is deleted without a recorded decision",
+		},
+		"deletes on absence from the cache": {
+			decide: func(d *Decisions) { d.Clique, d.Missing = deleteOnAbsence, neverMissing },
+			tweak:  func(c *Config) { c.Deletions = 0; c.Freezes = 1; c.SecondPasses = 3 },
+			want:   "is deleted without a recorded decision",
+		},
+		"calls lost what the cache does not show": {
+			tweak: func(c *Config) { c.TrustCache, c.Freezes, c.SecondPasses = true, 1, 3 },
+			want:  "though no pod of attempt 0 failed",
+		},
+		"takes an exit on demand for success": {
+			decide: func(d *Decisions) { d.Clique = countLateExits },
+			want:   "counts as completed and did not succeed",
+		},
+		"is Failed before its pods are gone": {
+			decide: func(d *Decisions) { d.Set = failWithoutLooking },
+			want:   "the set is Failed while",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			config, decide := world, Real()
+			if tc.tweak != nil {
+				tc.tweak(&config)
+			}
+			if tc.decide != nil {
+				tc.decide(&decide)
+			}
+			result := explore(t, config, decide, Limits{States: 2_000_000})
+			t.Log(result)
+			if result.Violation == nil || !strings.Contains(result.Violation.Text, tc.want) {
+				t.Errorf("want %q, got %v", tc.want, result.Violation)
+			}
+		})
+	}
+}
