@@ -16,7 +16,9 @@ type cliqueKey struct {
 	which      uint8
 	parent     gang.Parent
 	tick, lost uint8
-	pods       podSet
+	// drained is CliqueSnapshot.OthersDrained.
+	drained bool
+	pods    podSet
 }
 
 // cliqueDecision is what follows from it.
@@ -25,6 +27,16 @@ type cliqueDecision struct {
 	record  bool
 	creates uint8
 	deletes uint16
+	// due is the tick at which the clique is looked at though nothing has happened; 0 for never.
+	due uint8
+}
+
+// dueAt is the first tick at which a moment has come, 0 for none.
+func dueAt(moment time.Time) uint8 {
+	if moment.IsZero() {
+		return 0
+	}
+	return uint8((moment.Sub(now(0)) + tick - 1) / tick)
 }
 
 // podsOf keeps the pods of one clique, without what decisions do not see.
@@ -68,6 +80,8 @@ func (m *Model) gangPods(pods *podSet, at uint8) []gang.Pod {
 				}
 			}
 			seen.DeletionRequested = &requested
+			// Nothing is stuck here: what has not ended yet may always end.
+			seen.DeletionDue = now(at).Add(lastTick * tick)
 		}
 		out = append(out, seen)
 	}
@@ -103,6 +117,9 @@ func (m *Model) decideClique(key cliqueKey) (cliqueDecision, error) {
 		Clique: object, Parent: key.parent, TemplateHash: templateHash,
 		Membership: gang.Membership{Known: true, Scheduled: true, BaseScheduled: true},
 		Pods:       m.gangPods(&key.pods, key.tick),
+
+		OthersDrained:    key.drained,
+		TerminationDelay: gang.TerminationDelay(m.sets.objects[m.start.World.Set], object),
 	}
 	for number := range maxPods {
 		if key.lost&(1<<number) != 0 {
@@ -110,7 +127,7 @@ func (m *Model) decideClique(key cliqueKey) (cliqueDecision, error) {
 		}
 	}
 	decided := m.decide.Clique(snapshot, now(key.tick))
-	d := cliqueDecision{next: key.clique, record: decided.Record}
+	d := cliqueDecision{next: key.clique, record: decided.Record, due: dueAt(decided.Next)}
 	if decided.Changed {
 		next := object.DeepCopy()
 		next.Status = decided.Status
@@ -138,12 +155,19 @@ type setKey struct {
 	set      uint16
 	cliques  [maxCliques]uint16
 	noActive bool
-	tick     uint8
+	// looked says that pods were listed live after the runtime deadline; these are they.
+	looked bool
+	pods   podSet
+	tick   uint8
 }
 
 // setDecision is what follows from it.
 type setDecision struct {
 	next uint16
+	// confirm has a bit for each clique whose breach has to be looked at live.
+	confirm uint8
+	// due is the tick at which the set is looked at though nothing has happened; 0 for never.
+	due uint8
 }
 
 func (m *Model) decideSet(key setKey) (setDecision, error) {
@@ -156,8 +180,16 @@ func (m *Model) decideSet(key setKey) (setDecision, error) {
 		clique := m.cliques.objects[key.cliques[i]]
 		snapshot.Cliques[clique.Name] = clique
 	}
+	if key.looked {
+		pods := map[types.UID][]gang.Pod{}
+		for i := range m.config.Sizes {
+			own := m.podsOf(i, &key.pods)
+			pods[m.cliques.objects[key.cliques[i]].UID] = m.gangPods(&own, key.tick)
+		}
+		snapshot.FinishedAt = gang.FinishedAt(snapshot, pods, now(key.tick))
+	}
 	decided := m.decide.Set(snapshot, now(key.tick))
-	d := setDecision{next: key.set}
+	d := setDecision{next: key.set, due: dueAt(decided.Next)}
 	if decided.Changed {
 		next := object.DeepCopy()
 		next.Status = decided.Status
@@ -166,6 +198,69 @@ func (m *Model) decideSet(key setKey) (setDecision, error) {
 			return d, err
 		}
 	}
+	for _, clique := range decided.Confirm {
+		for i := range m.config.Sizes {
+			if m.cliques.objects[key.cliques[i]] == clique {
+				d.confirm |= 1 << i
+			}
+		}
+	}
 	m.setDecisions[key] = d
 	return d, nil
+}
+
+// confirmKey is a look at a breach: from what it was decided, and what is there.
+type confirmKey struct {
+	from, current uint16
+	tick          uint8
+	pods          podSet
+}
+
+// confirmed looks live at the breaches because of which a set decided, as package confirm does.
+func (m *Model) confirmed(s *state, seen *world, cliques uint8) bool {
+	for i := range m.config.Sizes {
+		if cliques&(1<<i) != 0 && !m.breached(confirmKey{from: seen.Cliques[i], current: s.World.Cliques[i], tick: s.Tick, pods: m.podsOf(i, &s.World.Pods)}) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Model) breached(key confirmKey) bool {
+	if answer, known := m.breaches[key]; known {
+		return answer
+	}
+	current := m.cliques.objects[key.current]
+	answer := gang.MayConfirm(m.cliques.objects[key.from], current) &&
+		(gang.BreachedByFailures(current) || gang.StillBreached(current, m.gangPods(&key.pods, key.tick), now(key.tick)))
+	m.breaches[key] = answer
+	return answer
+}
+
+// drainedKey is a question for old pods in the other cliques.
+type drainedKey struct {
+	cliques [maxCliques]uint16
+	which   uint8
+	attempt int32
+}
+
+// raiseKey is a clique and the attempt that it is raised to.
+type raiseKey struct {
+	clique  uint16
+	attempt int32
+}
+
+// raised is a clique with a higher attempt.
+func (m *Model) raised(clique uint16, attempt int32) (uint16, error) {
+	key := raiseKey{clique, attempt}
+	if number, known := m.raises[key]; known {
+		return number, nil
+	}
+	next := m.cliques.objects[clique].DeepCopy()
+	next.Spec.Attempt = attempt
+	number, err := m.cliques.number(next)
+	if err == nil {
+		m.raises[key] = number
+	}
+	return number, err
 }

@@ -3,8 +3,6 @@ package model
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
-	"slices"
 	"strings"
 	"time"
 )
@@ -44,62 +42,6 @@ func (c *Counterexample) String() string {
 	return fmt.Sprintf("%s\n%s\nreplay: -model.trace=%s", c.Text, strings.Join(c.Story, "\n"), strings.Join(c.Actions, ","))
 }
 
-// graph holds the states seen, in the order in which they were reached.
-type graph struct {
-	seed   maphash.Seed
-	states []state
-	// from and by say how a state was first reached.
-	from []uint32
-	by   []action
-	// buckets is an open hash table of places in states, plus one.
-	buckets []uint32
-}
-
-func newGraph() *graph {
-	return &graph{seed: maphash.MakeSeed(), buckets: make([]uint32, 1<<16)}
-}
-
-// add takes a state in; it says false for one that is known.
-func (g *graph) add(s *state, from uint32, by action) bool {
-	if 2*len(g.states) >= len(g.buckets) {
-		g.grow()
-	}
-	mask := uint64(len(g.buckets) - 1)
-	at := maphash.Comparable(g.seed, *s) & mask
-	for ; g.buckets[at] != 0; at = (at + 1) & mask {
-		if g.states[g.buckets[at]-1] == *s {
-			return false
-		}
-	}
-	g.states = append(g.states, *s)
-	g.from = append(g.from, from)
-	g.by = append(g.by, by)
-	g.buckets[at] = uint32(len(g.states))
-	return true
-}
-
-func (g *graph) grow() {
-	g.buckets = make([]uint32, 2*len(g.buckets))
-	mask := uint64(len(g.buckets) - 1)
-	for i := range g.states {
-		at := maphash.Comparable(g.seed, g.states[i]) & mask
-		for g.buckets[at] != 0 {
-			at = (at + 1) & mask
-		}
-		g.buckets[at] = uint32(i + 1)
-	}
-}
-
-// path is the way from the start to a state.
-func (g *graph) path(to uint32) []action {
-	var out []action
-	for ; to != 0; to = g.from[to] {
-		out = append(out, g.by[to])
-	}
-	slices.Reverse(out)
-	return out
-}
-
 // Explore visits the states that can be reached, nearest first.
 func (m *Model) Explore(limits Limits) (*Result, error) {
 	began := time.Now()
@@ -109,18 +51,18 @@ func (m *Model) Explore(limits Limits) (*Result, error) {
 	result := &Result{Complete: true, Ended: map[string]int{}}
 	// lastOfDepth is the last state at the present depth.
 	lastOfDepth := 0
-	for i := 0; i < len(g.states) && result.Violation == nil; i++ {
+	for i := 0; i < g.n && result.Violation == nil; i++ {
 		if i > lastOfDepth {
-			lastOfDepth = len(g.states) - 1
+			lastOfDepth = g.n - 1
 			result.Depth++
 		}
-		if limits.States > 0 && len(g.states) >= limits.States || limits.Depth > 0 && result.Depth >= limits.Depth {
+		if limits.States > 0 && g.n >= limits.States || limits.Depth > 0 && result.Depth >= limits.Depth {
 			result.Complete = false
 			break
 		}
-		current := g.states[i]
+		current := &g.at(i).state
 		for _, a := range all {
-			next, changed, err := m.step(&current, a)
+			next, changed, err := m.step(current, a)
 			if err != nil {
 				if result.Violation, err = m.counterexample(append(g.path(uint32(i)), a), err); err != nil {
 					return nil, err
@@ -135,7 +77,7 @@ func (m *Model) Explore(limits Limits) (*Result, error) {
 		}
 		if limits.SampleEvery > 0 && i%limits.SampleEvery == 0 && result.Violation == nil {
 			result.Samples++
-			phase, tail, err := m.runToEnd(&current)
+			phase, tail, err := m.runToEnd(current)
 			if err != nil {
 				if result.Violation, err = m.counterexample(append(g.path(uint32(i)), tail...), err); err != nil {
 					return nil, err
@@ -144,7 +86,7 @@ func (m *Model) Explore(limits Limits) (*Result, error) {
 			result.Ended[phase]++
 		}
 	}
-	result.States = len(g.states)
+	result.States = g.n
 	result.Complete = result.Complete && result.Violation == nil
 	result.Decisions = len(m.setDecisions) + len(m.cliqueDecisions)
 	result.Time = time.Since(began)

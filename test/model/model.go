@@ -30,11 +30,12 @@ type Decisions struct {
 	Set     func(gang.SetSnapshot, time.Time) gang.SetDecision
 	Clique  func(gang.CliqueSnapshot, time.Time) gang.CliqueDecision
 	Missing func(*grovev1alpha1.PodClique, []gang.Pod) []int32
+	Drained func(*grovev1alpha1.PodClique, []grovev1alpha1.PodClique, map[string]*grovev1alpha1.PodCliqueScalingGroup, int32) bool
 }
 
 // Real are the decisions of the product.
 func Real() Decisions {
-	return Decisions{Set: gang.DecideSet, Clique: gang.DecideClique, Missing: gang.MissingIndexes}
+	return Decisions{Set: gang.DecideSet, Clique: gang.DecideClique, Missing: gang.MissingIndexes, Drained: gang.Drained}
 }
 
 // Model is one world that can be explored.
@@ -49,6 +50,9 @@ type Model struct {
 	setDecisions    map[setKey]setDecision
 	cliqueDecisions map[cliqueKey]cliqueDecision
 	missing         map[cliqueKey]uint8
+	breaches        map[confirmKey]bool
+	drained         map[drainedKey]bool
+	raises          map[raiseKey]uint16
 	refusals        map[update]string
 
 	start state
@@ -64,6 +68,9 @@ func New(config Config, decide Decisions) (*Model, error) {
 		setDecisions:    map[setKey]setDecision{},
 		cliqueDecisions: map[cliqueKey]cliqueDecision{},
 		missing:         map[cliqueKey]uint8{},
+		breaches:        map[confirmKey]bool{},
+		drained:         map[drainedKey]bool{},
+		raises:          map[raiseKey]uint16{},
 		refusals:        map[update]string{},
 	}
 	pcs := m.newSet()

@@ -1,6 +1,7 @@
 package model
 
 import (
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/gang"
 )
 
@@ -92,19 +93,37 @@ func (m *Model) putClique(s *state, who, which int, base, next uint16, status bo
 // passSet is a pass of the controller of sets.
 func (m *Model) passSet(s *state, who int) error {
 	seen := s.view(who)
-	key := setKey{set: seen.Set, cliques: seen.Cliques, tick: s.Tick}
-	live := m.isFailing(seen.Set) && !hasActive(&seen.Pods)
-	key.noActive = live && !hasActive(&s.World.Pods)
+	key, live := m.lookAtSet(s, &seen)
 	d, err := m.decideSet(key)
 	if err != nil || d.next == seen.Set {
 		return err
 	}
-	if live {
+	if !m.confirmed(s, &seen, d.confirm) {
+		return nil
+	}
+	if live || d.confirm != 0 {
 		s.Controllers[who].Flights[keySet] = flight{Kind: writeSet, Base: seen.Set, Next: d.next}
 		s.settle()
 		return nil
 	}
 	return m.putSet(s, who, seen.Set, d.next)
+}
+
+// lookAtSet makes the reads of a pass over the set, and says whether one of them was live.
+func (m *Model) lookAtSet(s *state, seen *world) (setKey, bool) {
+	key := setKey{set: seen.Set, cliques: seen.Cliques, tick: s.Tick}
+	live := m.isFailing(seen.Set) && !hasActive(&seen.Pods)
+	key.noActive = live && !hasActive(&s.World.Pods)
+	object := m.sets.objects[seen.Set]
+	if deadline := gang.RuntimeDeadline(object); !deadline.IsZero() && !now(s.Tick).Before(deadline) && gang.ParentOf(object) == gang.ParentActive {
+		live, key.looked = true, true
+		for i := range m.config.Sizes {
+			for slot, p := range m.podsOf(i, &s.World.Pods) {
+				key.pods[slot] |= p
+			}
+		}
+	}
+	return key, live
 }
 
 func hasActive(pods *podSet) bool {
@@ -131,9 +150,7 @@ func (m *Model) passReplica(s *state, who int) error {
 		if m.parent(s.World.Set) != m.parent(seen.Set) || m.attempt(s.World.Set) != attempt {
 			return nil
 		}
-		next := clique.DeepCopy()
-		next.Spec.Attempt = attempt
-		number, err := m.cliques.number(next)
+		number, err := m.raised(seen.Cliques[which], attempt)
 		if err != nil {
 			return err
 		}
@@ -147,18 +164,7 @@ func (m *Model) passReplica(s *state, who int) error {
 // passClique is a pass of the controller of cliques over one of them.
 func (m *Model) passClique(s *state, who, which int) error {
 	seen := s.view(who)
-	key := cliqueKey{
-		clique: seen.Cliques[which], which: uint8(which), parent: m.parent(seen.Set), tick: s.Tick,
-		pods: m.podsOf(which, &seen.Pods),
-	}
-	live := false
-	if missing := m.missingNumbers(which, key.clique, key.pods); missing != 0 && key.parent == gang.ParentActive {
-		if key.lost = missing; !m.config.TrustCache {
-			live = true
-			key.pods = m.podsOf(which, &s.World.Pods)
-			key.lost &= m.missingNumbers(which, key.clique, key.pods)
-		}
-	}
+	key, live := m.lookAtClique(s, &seen, which)
 	d, err := m.decideClique(key)
 	if err != nil {
 		return err
@@ -181,12 +187,71 @@ func (m *Model) passClique(s *state, who, which int) error {
 	return nil
 }
 
+// lookAtClique makes the reads of a pass over a clique, and says whether one of them was live.
+func (m *Model) lookAtClique(s *state, seen *world, which int) (cliqueKey, bool) {
+	key := cliqueKey{
+		clique: seen.Cliques[which], which: uint8(which), parent: m.parent(seen.Set), tick: s.Tick,
+		drained: m.othersDrained(seen, which), pods: m.podsOf(which, &seen.Pods),
+	}
+	live := false
+	if missing := m.missingNumbers(which, key.clique, key.pods); missing != 0 && key.parent == gang.ParentActive {
+		if key.lost = missing; !m.config.TrustCache {
+			live = true
+			key.pods = m.podsOf(which, &s.World.Pods)
+			key.lost &= m.missingNumbers(which, key.clique, key.pods)
+		}
+	}
+	return key, live
+}
+
+// isBeginning says that a restart is under way, as package podclique has it.
+func isBeginning(clique *grovev1alpha1.PodClique) bool {
+	created := clique.Status.CreatedAttempt
+	return clique.Spec.Attempt > 0 && (created == nil || *created < clique.Spec.Attempt)
+}
+
+// othersDrained asks the statuses of the other cliques for old pods (D19).
+func (m *Model) othersDrained(seen *world, which int) bool {
+	clique := m.cliques.objects[seen.Cliques[which]]
+	if !isBeginning(clique) {
+		return true
+	}
+	key := drainedKey{cliques: seen.Cliques, which: uint8(which), attempt: m.attempt(seen.Set)}
+	answer, known := m.drained[key]
+	if !known {
+		var siblings []grovev1alpha1.PodClique
+		for i := range m.config.Sizes {
+			siblings = append(siblings, *m.cliques.objects[seen.Cliques[i]])
+		}
+		answer = m.decide.Drained(clique, siblings, nil, key.attempt)
+		m.drained[key] = answer
+	}
+	return answer
+}
+
+// mayBeginAttempt lists the pods live before the first one after a restart is made.
+func (m *Model) mayBeginAttempt(s *state, set uint16, clique *grovev1alpha1.PodClique) bool {
+	if !isBeginning(clique) || clique.Status.Replicas > 0 {
+		return true
+	}
+	for slot, p := range s.World.Pods {
+		if p.exists() && int32(slot%maxAttempts) < m.attempt(set) {
+			return false
+		}
+	}
+	return true
+}
+
 // startWriting makes the live read before pods are made or deleted.
 func (m *Model) startWriting(s *state, who, which int, set uint16, key *cliqueKey, d cliqueDecision) {
 	if m.parent(s.World.Set) != key.parent || m.attempt(s.World.Set) != m.attempt(set) {
 		return
 	}
-	f := flight{Kind: writePods, Clique: uint8(which), Creates: d.creates, Attempt: uint8(m.cliques.objects[key.clique].Spec.Attempt)}
+	clique := m.cliques.objects[d.next]
+	f := flight{Kind: writePods, Clique: uint8(which), Creates: d.creates, Attempt: uint8(clique.Spec.Attempt)}
+	if f.Creates != 0 && !m.mayBeginAttempt(s, set, clique) {
+		f.Creates = 0
+	}
 	for slot := range slots {
 		// By UID: a pod that is gone, or another of its name, is not hit.
 		if current := s.World.Pods[slot]; d.deletes&(1<<slot) != 0 && current.exists() && current.generation() == key.pods[slot].generation() {

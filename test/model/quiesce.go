@@ -29,6 +29,11 @@ func (m *Model) runToEnd(from *state) (string, []action, error) {
 			return string(m.sets.objects[s.World.Set].Status.Phase), way, m.checkRest(&s)
 		}
 		way = append(way, a)
+		if a.Kind == clock {
+			if err := m.checkAlarms(&s, &next); err != nil {
+				return "", way, err
+			}
+		}
 		s = next
 	}
 	return "", way, violated("the world does not come to rest within %d steps: %s", enough, m.describe(&s))
@@ -72,4 +77,38 @@ func (m *Model) checkRest(s *state) error {
 		return violated("the set has ended and pods are left: %s", m.describe(s))
 	}
 	return nil
+}
+
+// checkAlarms wants that whoever has something to do because the time has come had asked
+// to be woken.
+func (m *Model) checkAlarms(before, after *state) error {
+	seen := before.view(0)
+	for key := range uint8(keyClique + len(m.config.Sizes)) {
+		if _, changed, err := m.step(after, action{pass, 0, key}); err != nil || !changed {
+			continue
+		}
+		due, err := m.dueOf(before, &seen, int(key))
+		if err != nil {
+			return err
+		}
+		if due == 0 || due > after.Tick {
+			return violated("nobody looks at %s at tick %d", keyNames[key], after.Tick)
+		}
+	}
+	return nil
+}
+
+func (m *Model) dueOf(s *state, seen *world, key int) (uint8, error) {
+	switch key {
+	case keySet:
+		look, _ := m.lookAtSet(s, seen)
+		d, err := m.decideSet(look)
+		return d.due, err
+	case keyReplica:
+		return 0, nil
+	default:
+		look, _ := m.lookAtClique(s, seen, key-keyClique)
+		d, err := m.decideClique(look)
+		return d.due, err
+	}
 }

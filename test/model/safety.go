@@ -118,7 +118,7 @@ func (m *Model) checkFailure(s *state, reason string, attempt int32, isBroken bo
 		if m.config.MaxRuntime == 0 || s.Tick < m.config.MaxRuntime {
 			return violated("the set fails at tick %d because its time is over", s.Tick)
 		}
-		return nil
+		return m.checkLate(s, attempt)
 	}
 	if !isBroken {
 		return violated("the set fails though no pod of attempt %d failed", attempt)
@@ -127,6 +127,19 @@ func (m *Model) checkFailure(s *state, reason string, attempt int32, isBroken bo
 		return violated("the set fails in attempt %d though %d restarts are allowed", attempt, m.config.MaxRestarts)
 	}
 	return nil
+}
+
+// checkLate wants a pod that had not succeeded when the time was over (D7).
+func (m *Model) checkLate(s *state, attempt int32) error {
+	start := m.sets.objects[s.World.Set].Status.StartTime
+	deadline := uint8(start.Sub(now(0))/tick) + m.config.MaxRuntime
+	for number := range m.config.pods() {
+		p := s.World.Pods[slotOf(number, attempt)]
+		if p.life() != succeeded || !p.is(evidenceBit) || p.endedAt() >= deadline {
+			return nil
+		}
+	}
+	return violated("the set fails because its time is over, and all pods had succeeded before")
 }
 
 // checkEnd is what holds when the set ends.

@@ -62,8 +62,51 @@ func failWithoutLooking(s gang.SetSnapshot, now time.Time) gang.SetDecision {
 	return gang.DecideSet(s, now)
 }
 
+// countOldFailures takes failed pods of an earlier attempt for those of this one.
+func countOldFailures(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision {
+	s.Pods = slices.Clone(s.Pods)
+	for i := range s.Pods {
+		if s.Pods[i].Phase == corev1.PodFailed {
+			s.Pods[i].Attempt = s.Clique.Spec.Attempt
+		}
+	}
+	return gang.DecideClique(s, now)
+}
+
+// restartByOldBreach takes the status of a clique for one of the present attempt.
+func restartByOldBreach(s gang.SetSnapshot, now time.Time) gang.SetDecision {
+	cliques := map[string]*grovev1alpha1.PodClique{}
+	for name, clique := range s.Cliques {
+		clique = clique.DeepCopy()
+		clique.Spec.Attempt = gang.ReplicaAttempt(s.Set, 0)
+		clique.Status.ObservedAttempt = clique.Spec.Attempt
+		cliques[name] = clique
+	}
+	s.Cliques = cliques
+	return gang.DecideSet(s, now)
+}
+
+// ignoreBudget fails the set at the first failure.
+func ignoreBudget(s gang.SetSnapshot, now time.Time) gang.SetDecision {
+	s.Set = s.Set.DeepCopy()
+	s.Set.Spec.TrainingSpec.MaxRestarts = nil
+	return gang.DecideSet(s, now)
+}
+
+// forgetAlarm does not ask to be woken.
+func forgetAlarm(s gang.SetSnapshot, now time.Time) gang.SetDecision {
+	d := gang.DecideSet(s, now)
+	d.Next = time.Time{}
+	return d
+}
+
+func alwaysDrained(*grovev1alpha1.PodClique, []grovev1alpha1.PodClique, map[string]*grovev1alpha1.PodCliqueScalingGroup, int32) bool {
+	return true
+}
+
 func TestTheModelFindsWrongDecisions(t *testing.T) {
-	world := Config{Name: "seed", Sizes: []int32{2, 1}, Failures: 2, Deletions: 1, Exits: 1, ExcuseStrays: true}
+	world := Config{Name: "seed", Sizes: []int32{2, 1}, MaxRestarts: 1, Failures: 2, Deletions: 1, Exits: 1, ExcuseStrays: true}
+	two := func(c *Config) { c.Sizes, c.Exits, c.Deletions, c.MaxRestarts = []int32{1, 1}, 0, 0, 2 }
 	tests := map[string]struct {
 		decide func(*Decisions)
 		tweak  func(*Config)
@@ -82,12 +125,40 @@ func TestTheModelFindsWrongDecisions(t *testing.T) {
 			tweak: func(c *Config) { c.TrustCache, c.Freezes, c.SecondPasses = true, 1, 3 },
 			want:  "though no pod of attempt 0 failed",
 		},
+		"counts failures of an earlier attempt": {
+			decide: func(d *Decisions) { d.Clique = countOldFailures },
+			tweak:  two,
+			want:   "begins though no pod of attempt 1 failed",
+		},
+		"restarts again for an old breach": {
+			decide: func(d *Decisions) { d.Set = restartByOldBreach },
+			tweak:  two,
+			want:   "begins though no pod of attempt 1 failed",
+		},
+		"does not wait for the old pods of other cliques": {
+			decide: func(d *Decisions) { d.Drained = alwaysDrained },
+			tweak:  two,
+			want:   "pods of attempts 0 and 1 are active at once",
+		},
+		"fails with restarts left": {
+			decide: func(d *Decisions) { d.Set = ignoreBudget },
+			want:   "though 1 restarts are allowed",
+		},
+		"does not ask to be woken": {
+			decide: func(d *Decisions) { d.Set = forgetAlarm },
+			tweak: func(c *Config) {
+				two(c)
+				c.TerminationDelay, c.Ticks = 1, 1
+			},
+			want: "nobody looks at set",
+		},
 		"takes an exit on demand for success": {
 			decide: func(d *Decisions) { d.Clique = countLateExits },
 			want:   "counts as completed and did not succeed",
 		},
 		"is Failed before its pods are gone": {
 			decide: func(d *Decisions) { d.Set = failWithoutLooking },
+			tweak:  func(c *Config) { c.MaxRestarts = 0 },
 			want:   "the set is Failed while",
 		},
 	}
@@ -100,8 +171,7 @@ func TestTheModelFindsWrongDecisions(t *testing.T) {
 			if tc.decide != nil {
 				tc.decide(&decide)
 			}
-			result := explore(t, config, decide, Limits{States: 2_000_000})
-			t.Log(result)
+			result := explore(t, config, decide, Limits{States: 1_000_000, SampleEvery: 20})
 			if result.Violation == nil || !strings.Contains(result.Violation.Text, tc.want) {
 				t.Errorf("want %q, got %v", tc.want, result.Violation)
 			}

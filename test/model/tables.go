@@ -62,7 +62,9 @@ func plainClique(clique *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
 	status := &out.Status
 	status.ObservedGeneration = nil
 	status.RunningReplicas = min(status.RunningReplicas, 1)
-	status.Replicas, status.UpdatedReplicas, status.ScheduledReplicas, status.ScheduleGatedReplicas = 0, 0, 0, 0
+	// Whether there is a pod decides about a live list before the first is made.
+	status.Replicas = min(status.Replicas, 1)
+	status.UpdatedReplicas, status.ScheduledReplicas, status.ScheduleGatedReplicas = status.Replicas, 0, 0
 	meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypePodCliqueScheduled)
 	for i := range status.Conditions {
 		status.Conditions[i].Message, status.Conditions[i].ObservedGeneration = "", 0
