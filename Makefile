@@ -33,11 +33,13 @@ generate: ## Generate code from the API types
 	@hack/update-codegen.sh
 
 ##@ Check
-.PHONY: test test-unit lint verify
+.PHONY: test test-unit test-deep lint verify
 test: build ## Run all tests: unit, integration, end-to-end
 	@hack/test.sh unit cluster integration e2e
 test-unit: ## Run the tests that need no cluster
 	@hack/test.sh unit
+test-deep: ## Run the tests that take long
+	@hack/test.sh deep
 lint: ## Check style and layers
 	@hack/lint.sh
 verify: ## Check that generated code is up to date

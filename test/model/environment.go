@@ -25,7 +25,6 @@ func (m *Model) happen(s *state, slot int, event podEvent) bool {
 		return false
 	}
 	terminating := p.is(terminatingBit)
-	attemptBit := uint8(1) << (slot % maxAttempts)
 	switch event {
 	case becomeReady:
 		if terminating || p.life() != pending && p.life() != unready {
@@ -37,7 +36,7 @@ func (m *Model) happen(s *state, slot int, event podEvent) bool {
 			return false
 		}
 		s.World.Pods[slot] = p.with(unready)
-		s.History.Broken |= attemptBit
+		m.noteBreach(s, slot)
 	case succeed:
 		if terminating || p.life() != ready || m.config.NoSuccess && !s.Calm {
 			return false
@@ -49,13 +48,13 @@ func (m *Model) happen(s *state, slot int, event podEvent) bool {
 			return false
 		}
 		s.World.Pods[slot] = p.with(failed).end(s.Tick)
-		s.History.Broken |= attemptBit
+		m.noteBreach(s, slot)
 	case userDeletes:
 		if terminating || !spend(&s.Used.Deletions, m.config.Deletions) {
 			return false
 		}
-		s.History.Broken |= attemptBit
 		m.requestDeletion(s, slot)
+		m.noteBreach(s, slot)
 	case terminate:
 		if !terminating {
 			return false
@@ -84,4 +83,22 @@ func spend(used *uint8, limit uint8) bool {
 	}
 	*used++
 	return true
+}
+
+// noteBreach remembers that a clique is below its minimum after something has happened to
+// a pod of it.
+func (m *Model) noteBreach(s *state, slot int) {
+	which, _ := m.owner(slot / maxAttempts)
+	attempt := slot % maxAttempts
+	first, end := m.numbers(which)
+	available := int32(0)
+	for number := first; number < end; number++ {
+		p := s.World.Pods[slotOf(number, int32(attempt))]
+		if p.is(evidenceBit) || p.life() == ready && !p.is(terminatingBit) {
+			available++
+		}
+	}
+	if available < *m.cliques.objects[m.start.World.Cliques[which]].Spec.MinAvailable {
+		s.History.Broken |= 1 << attempt
+	}
 }

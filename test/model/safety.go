@@ -99,7 +99,7 @@ func (m *Model) checkSetWrite(s *state, base, next uint16) error {
 	}
 	isBroken := s.History.Broken&(1<<from) != 0
 	if to > from && !isBroken {
-		return violated("attempt %d begins though no pod of attempt %d failed", to, from)
+		return violated("attempt %d begins though no clique was breached in attempt %d", to, from)
 	}
 	if failing && !wasFailing {
 		if err := m.checkFailure(s, target.Reason, from, isBroken); err != nil {
@@ -121,7 +121,7 @@ func (m *Model) checkFailure(s *state, reason string, attempt int32, isBroken bo
 		return m.checkLate(s, attempt)
 	}
 	if !isBroken {
-		return violated("the set fails though no pod of attempt %d failed", attempt)
+		return violated("the set fails though no clique was breached in attempt %d", attempt)
 	}
 	if attempt < m.config.MaxRestarts {
 		return violated("the set fails in attempt %d though %d restarts are allowed", attempt, m.config.MaxRestarts)

@@ -73,6 +73,13 @@ func countOldFailures(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision 
 	return gang.DecideClique(s, now)
 }
 
+// needAll takes every pod for needed.
+func needAll(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision {
+	s.Clique = s.Clique.DeepCopy()
+	s.Clique.Spec.MinAvailable = nil
+	return gang.DecideClique(s, now)
+}
+
 // restartByOldBreach takes the status of a clique for one of the present attempt.
 func restartByOldBreach(s gang.SetSnapshot, now time.Time) gang.SetDecision {
 	cliques := map[string]*grovev1alpha1.PodClique{}
@@ -123,22 +130,30 @@ func TestTheModelFindsWrongDecisions(t *testing.T) {
 		},
 		"calls lost what the cache does not show": {
 			tweak: func(c *Config) { c.TrustCache, c.Freezes, c.SecondPasses = true, 1, 3 },
-			want:  "though no pod of attempt 0 failed",
+			want:  "though no clique was breached in attempt 0",
 		},
 		"counts failures of an earlier attempt": {
 			decide: func(d *Decisions) { d.Clique = countOldFailures },
 			tweak:  two,
-			want:   "begins though no pod of attempt 1 failed",
+			want:   "begins though no clique was breached in attempt 1",
 		},
 		"restarts again for an old breach": {
 			decide: func(d *Decisions) { d.Set = restartByOldBreach },
 			tweak:  two,
-			want:   "begins though no pod of attempt 1 failed",
+			want:   "begins though no clique was breached in attempt 1",
 		},
 		"does not wait for the old pods of other cliques": {
 			decide: func(d *Decisions) { d.Drained = alwaysDrained },
 			tweak:  two,
 			want:   "pods of attempts 0 and 1 are active at once",
+		},
+		// The live look keeps the restart away; what is left is a set that hangs.
+		"takes a failure that minAvailable tolerates for a breach": {
+			decide: func(d *Decisions) { d.Clique = needAll },
+			tweak: func(c *Config) {
+				c.Sizes, c.MinAvailable = []int32{2}, []int32{1}
+			},
+			want: "the set has not ended",
 		},
 		"fails with restarts left": {
 			decide: func(d *Decisions) { d.Set = ignoreBudget },

@@ -161,7 +161,8 @@ type budget struct {
 type history struct {
 	// Evidence has a bit for each slot in which a pod succeeded on its own.
 	Evidence uint16
-	// Broken has a bit for each attempt of which a pod failed, was lost or became unready.
+	// Broken has a bit for each attempt in which a clique was below its minimum after a pod
+	// of it had failed, was lost or became unready.
 	Broken uint8
 }
 
