@@ -17,6 +17,7 @@ const (
 	happens
 	clock
 	faultsEnd
+	deleteSet
 )
 
 // action is one step. Who is the controller, On the key or the cache; of an event, Who
@@ -49,6 +50,8 @@ func (m *Model) nameOf(a action) string {
 		return fmt.Sprintf("%s:%s", m.podName(int(a.On)), podEventNames[a.Who])
 	case clock:
 		return "clock"
+	case deleteSet:
+		return "user:deletes-the-set"
 	case faultsEnd:
 	}
 	return "faults-end"
@@ -90,6 +93,9 @@ func (m *Model) allActions() []action {
 				out = append(out, action{happens, uint8(event), uint8(slotOf(number, attempt))})
 			}
 		}
+	}
+	if m.config.Deleted {
+		out = append(out, action{deleteSet, 0, 0})
 	}
 	if m.config.Ticks > 0 {
 		out = append(out, action{clock, 0, 0})
@@ -145,6 +151,11 @@ func (m *Model) step(before *state, a action) (state, bool, error) {
 			return s, false, nil
 		}
 		s.Tick++
+	case deleteSet:
+		possible := false
+		if possible, err = m.userDeletesSet(&s); !possible {
+			return s, false, err
+		}
 	case faultsEnd:
 		s.endFaults()
 	}
@@ -189,9 +200,19 @@ func (m *Model) describe(s *state) string {
 
 func (m *Model) describeWorld(out *strings.Builder, w *world) {
 	status := &m.sets.objects[w.Set].Status
+	if m.sets.objects[w.Set].DeletionTimestamp != nil {
+		out.WriteString("deleted ")
+	}
 	fmt.Fprintf(out, "set %s attempt %d restarts %d%s", status.Phase, m.attempt(w.Set), status.RestartCount, trueConditions(status.Conditions))
 	for i := range m.config.Sizes {
 		clique := m.cliques.objects[w.Cliques[i]]
+		if m.cliqueIsGone(w.Cliques[i]) {
+			fmt.Fprintf(out, " | %s gone", cliqueNames[i])
+			continue
+		}
+		if clique.DeletionTimestamp != nil {
+			out.WriteString(" | deleted")
+		}
 		fmt.Fprintf(out, " | %s attempt %d/%d", cliqueNames[i], clique.Status.ObservedAttempt, clique.Spec.Attempt)
 		if clique.Status.OldReplicas > 0 {
 			fmt.Fprintf(out, " old %d", clique.Status.OldReplicas)
@@ -234,6 +255,8 @@ func (m *Model) describeFlight(f flight) string {
 			}
 		}
 		return strings.Join(parts, ", ")
+	case endSet, endClique:
+		return "deletes or lets go"
 	case landed:
 	}
 	return "nothing"

@@ -18,6 +18,8 @@ type Config struct {
 	Failures, Deletions, Flaps, Exits uint8
 	// NoSuccess keeps pods from ending with 0.
 	NoSuccess bool
+	// Deleted lets the user delete the set, once.
+	Deleted bool
 	// Crashes is how many controllers may crash in the middle of something.
 	Crashes uint8
 	// Freezes is how often a cache may stop to follow.

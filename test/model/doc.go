@@ -15,13 +15,18 @@
 //   - what follows a live read happens later, one pod at a time, and a controller may
 //     crash before each of these steps;
 //   - pods become Ready, fail, succeed, flap, are deleted by a user and terminate when
-//     they like, and exit with anything when they are told to stop.
+//     they like, and exit with anything when they are told to stop; a user may delete the set.
 //
 // Faults have budgets, so that the space is finite; a Config sets them. The search goes
 // breadth first, so a violation comes with a shortest trace, as names of actions that
 // TestReplay takes.
 //
+// Every so often a state is run to its end without faults: the set has to end, nothing may
+// be left below it, and whoever has something to do because time has passed must have asked
+// to be woken.
+//
 // Two pods of one index and attempt cannot exist, here as in a cluster: they would have
-// one name. Not modelled: gangs and scheduling, scaling, updates, and a request that is
-// on its way when its controller crashes and is carried out later.
+// one name. The second controller also stands for requests that a dead process has left on
+// their way. Not modelled: scaling groups and Inference, gangs and scheduling, scaling,
+// updates, and events that get lost for good.
 package model

@@ -13,10 +13,11 @@ const (
 	terminate
 	exitWithZero
 	exitWithOne
+	collected
 	podEvents
 )
 
-var podEventNames = [podEvents]string{"ready", "unready", "succeed", "fail", "user-deletes", "gone", "exit-0", "exit-1"}
+var podEventNames = [podEvents]string{"ready", "unready", "succeed", "fail", "user-deletes", "gone", "exit-0", "exit-1", "collected"}
 
 // happen lets an event happen to a pod, if it can and the budget allows it.
 func (m *Model) happen(s *state, slot int, event podEvent) bool {
@@ -70,6 +71,13 @@ func (m *Model) happen(s *state, slot int, event podEvent) bool {
 			how = failed
 		}
 		s.World.Pods[slot] = p.with(how).end(s.Tick)
+	case collected:
+		// The garbage collector deletes what has lost its owner.
+		which, _ := m.owner(slot / maxAttempts)
+		if !m.config.Deleted || terminating || !m.cliqueIsGone(s.World.Cliques[which]) {
+			return false
+		}
+		m.requestDeletion(s, slot)
 	case podEvents:
 		return false
 	}

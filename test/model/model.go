@@ -98,7 +98,7 @@ func now(at uint8) time.Time {
 
 func (m *Model) newSet() *grovev1alpha1.PodCliqueSet {
 	pcs := &grovev1alpha1.PodCliqueSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: setName, UID: setName, Generation: 1, ResourceVersion: "1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: setName, UID: setName, Generation: 1, ResourceVersion: "1", Finalizers: []string{labels.PodCliqueSetFinalizer}},
 		Spec: grovev1alpha1.PodCliqueSetSpec{
 			Replicas:     1,
 			WorkloadType: grovev1alpha1.WorkloadTypeTraining,
@@ -128,7 +128,8 @@ func newClique(pcs *grovev1alpha1.PodCliqueSet, i int) *grovev1alpha1.PodClique 
 	clique := &grovev1alpha1.PodClique{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name, UID: types.UID(name), Generation: 1, ResourceVersion: "1",
-			Labels: map[string]string{labels.ReplicaIndex: labels.Index(0)},
+			Labels:     map[string]string{labels.ReplicaIndex: labels.Index(0)},
+			Finalizers: []string{labels.PodCliqueFinalizer},
 			OwnerReferences: []metav1.OwnerReference{
 				*metav1.NewControllerRef(pcs, grovev1alpha1.SchemeGroupVersion.WithKind("PodCliqueSet")),
 			},

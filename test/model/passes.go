@@ -93,6 +93,9 @@ func (m *Model) putClique(s *state, who, which int, base, next uint16, status bo
 // passSet is a pass of the controller of sets.
 func (m *Model) passSet(s *state, who int) error {
 	seen := s.view(who)
+	if m.sets.objects[seen.Set].DeletionTimestamp != nil {
+		return m.finishSet(s, who, &seen)
+	}
 	key, live := m.lookAtSet(s, &seen)
 	d, err := m.decideSet(key)
 	if err != nil || d.next == seen.Set {
@@ -138,13 +141,16 @@ func hasActive(pods *podSet) bool {
 // passReplica is a pass of the controller of replicas: it raises the attempt of a clique.
 func (m *Model) passReplica(s *state, who int) error {
 	seen := s.view(who)
+	if m.parent(seen.Set) == gang.ParentDeleting {
+		return m.deleteCliques(s, who, &seen)
+	}
 	if m.parent(seen.Set) != gang.ParentActive {
 		return nil
 	}
 	attempt := m.attempt(seen.Set)
 	for which := range m.config.Sizes {
 		clique := m.cliques.objects[seen.Cliques[which]]
-		if clique.Spec.Attempt >= attempt {
+		if clique.Spec.Attempt >= attempt || clique.DeletionTimestamp != nil {
 			continue
 		}
 		if m.parent(s.World.Set) != m.parent(seen.Set) || m.attempt(s.World.Set) != attempt {
@@ -164,6 +170,9 @@ func (m *Model) passReplica(s *state, who int) error {
 // passClique is a pass of the controller of cliques over one of them.
 func (m *Model) passClique(s *state, who, which int) error {
 	seen := s.view(who)
+	if m.cliqueIsGone(seen.Cliques[which]) {
+		return nil
+	}
 	key, live := m.lookAtClique(s, &seen, which)
 	d, err := m.decideClique(key)
 	if err != nil {
@@ -180,11 +189,15 @@ func (m *Model) passClique(s *state, who, which int) error {
 			return err
 		}
 	}
-	if d.record || d.creates == 0 && d.deletes == 0 {
+	switch {
+	case d.record:
+		return nil
+	case m.cliques.objects[key.clique].DeletionTimestamp != nil && key.pods == (podSet{}):
+		return m.finishClique(s, who, which, d.next)
+	case d.creates == 0 && d.deletes == 0:
 		return nil
 	}
-	m.startWriting(s, who, which, seen.Set, &key, d)
-	return nil
+	return m.startWriting(s, who, which, seen.Set, &key, d)
 }
 
 // lookAtClique makes the reads of a pass over a clique, and says whether one of them was live.
@@ -243,14 +256,17 @@ func (m *Model) mayBeginAttempt(s *state, set uint16, clique *grovev1alpha1.PodC
 }
 
 // startWriting makes the live read before pods are made or deleted.
-func (m *Model) startWriting(s *state, who, which int, set uint16, key *cliqueKey, d cliqueDecision) {
+func (m *Model) startWriting(s *state, who, which int, set uint16, key *cliqueKey, d cliqueDecision) error {
 	if m.parent(s.World.Set) != key.parent || m.attempt(s.World.Set) != m.attempt(set) {
-		return
+		return nil
 	}
 	clique := m.cliques.objects[d.next]
 	f := flight{Kind: writePods, Clique: uint8(which), Creates: d.creates, Attempt: uint8(clique.Spec.Attempt)}
 	if f.Creates != 0 && !m.mayBeginAttempt(s, set, clique) {
 		f.Creates = 0
+	}
+	if err := m.checkCreation(s, which, f.Creates); err != nil {
+		return err
 	}
 	for slot := range slots {
 		// By UID: a pod that is gone, or another of its name, is not hit.
@@ -260,6 +276,7 @@ func (m *Model) startWriting(s *state, who, which int, set uint16, key *cliqueKe
 	}
 	s.Controllers[who].Flights[keyClique+which] = f
 	s.settle()
+	return nil
 }
 
 // land carries out the next step of a flight.
@@ -269,7 +286,13 @@ func (m *Model) land(s *state, who, key int) error {
 	case writeSet:
 		s.Controllers[who].Flights[key] = flight{}
 		return m.putSet(s, who, f.Base, f.Next)
-	case writeClique, raiseAttempt:
+	case endSet:
+		// A flight whose version is out of date has been ended.
+		s.Controllers[who].Flights[key] = flight{}
+		s.World.Set = f.Next
+		m.wrote(s, who, cacheOfSets)
+		s.settle()
+	case writeClique, raiseAttempt, endClique:
 		s.Controllers[who].Flights[key] = flight{}
 		_, err := m.putClique(s, who, int(f.Clique), f.Base, f.Next, f.Kind == writeClique)
 		return err

@@ -26,7 +26,7 @@ func (m *Model) runToEnd(from *state) (string, []action, error) {
 			return "", append(way, a), err
 		}
 		if next == s {
-			return string(m.sets.objects[s.World.Set].Status.Phase), way, m.checkRest(&s)
+			return m.endOfRun(&s), way, m.checkRest(&s)
 		}
 		way = append(way, a)
 		if a.Kind == clock {
@@ -56,7 +56,7 @@ func (m *Model) fairActions() []action {
 	for key := range uint8(keyClique + len(m.config.Sizes)) {
 		out = append(out, action{goOn, 0, key}, action{pass, 0, key})
 	}
-	for _, event := range []podEvent{terminate, becomeReady} {
+	for _, event := range []podEvent{terminate, collected, becomeReady} {
 		for slot := range uint8(slots) {
 			out = append(out, action{happens, uint8(event), slot})
 		}
@@ -67,9 +67,32 @@ func (m *Model) fairActions() []action {
 	return append(out, action{clock, 0, 0})
 }
 
+// endOfRun is what a run came to.
+func (m *Model) endOfRun(s *state) string {
+	if m.setIsGone(s.World.Set) {
+		return "Gone"
+	}
+	return string(m.sets.objects[s.World.Set].Status.Phase)
+}
+
+func hasAny(pods *podSet) bool {
+	for _, p := range pods {
+		if p.exists() {
+			return true
+		}
+	}
+	return false
+}
+
 // checkRest is what holds when nothing moves any more: the set has ended, and nothing
 // runs below it.
 func (m *Model) checkRest(s *state) error {
+	if m.sets.objects[s.World.Set].DeletionTimestamp != nil {
+		if !m.setIsGone(s.World.Set) || hasAny(&s.World.Pods) {
+			return violated("the set was deleted and something is left: %s", m.describe(s))
+		}
+		return nil
+	}
 	if !isTerminal(&m.sets.objects[s.World.Set].Status) {
 		return violated("the world comes to rest and the set has not ended: %s", m.describe(s))
 	}

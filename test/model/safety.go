@@ -47,6 +47,9 @@ func (m *Model) excused(p pod) bool { return !m.config.strict() && p.is(strayBit
 func (m *Model) checkState(s *state) error {
 	oldest, newest := int32(maxAttempts), int32(-1)
 	total := 0
+	if err := m.checkOwners(s); err != nil {
+		return err
+	}
 	for number := range maxPods {
 		one := -1
 		for attempt := range int32(maxAttempts) {
@@ -68,6 +71,23 @@ func (m *Model) checkState(s *state) error {
 	}
 	if newest > oldest {
 		return violated("pods of attempts %d and %d are active at once", oldest, newest)
+	}
+	return nil
+}
+
+// checkOwners wants a clique to stay as long as its pods, and a set as long as its cliques (I10).
+func (m *Model) checkOwners(s *state) error {
+	if !m.config.Deleted {
+		return nil
+	}
+	for slot, p := range s.World.Pods {
+		which, _ := m.owner(slot / maxAttempts)
+		if p.exists() && m.cliqueIsGone(s.World.Cliques[which]) && !m.excused(p) {
+			return violated("clique %s is gone and %s is left", cliqueNames[which], m.podName(slot))
+		}
+	}
+	if m.setIsGone(s.World.Set) && !m.cliquesAreGone(&s.World) {
+		return violated("the set is gone and a clique is left")
 	}
 	return nil
 }
@@ -175,6 +195,21 @@ func (m *Model) checkCliqueWrite(s *state, which int, _, next uint16) error {
 		if done && s.History.Evidence&(1<<slot) == 0 {
 			return violated("%s counts as completed and did not succeed", m.podName(slot))
 		}
+	}
+	return nil
+}
+
+// checkCreation wants nothing made below a set that fails, has ended or is deleted, or
+// below a clique that is deleted, as the live read shows them (I3).
+func (m *Model) checkCreation(s *state, which int, creates uint8) error {
+	if creates == 0 {
+		return nil
+	}
+	if parent := m.parent(s.World.Set); parent != gang.ParentActive {
+		return violated("pods of clique %s are made though the set is %s", cliqueNames[which], parent)
+	}
+	if m.cliques.objects[s.World.Cliques[which]].DeletionTimestamp != nil && m.config.strict() {
+		return violated("pods of clique %s are made though it is deleted", cliqueNames[which])
 	}
 	return nil
 }

@@ -73,6 +73,12 @@ func countOldFailures(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision 
 	return gang.DecideClique(s, now)
 }
 
+// ignoreParent goes on below a set that fails or is deleted.
+func ignoreParent(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision {
+	s.Parent = gang.ParentActive
+	return gang.DecideClique(s, now)
+}
+
 // needAll takes every pod for needed.
 func needAll(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision {
 	s.Clique = s.Clique.DeepCopy()
@@ -119,6 +125,16 @@ func TestTheModelFindsWrongDecisions(t *testing.T) {
 		tweak  func(*Config)
 		want   string
 	}{
+		"makes pods below a set that fails": {
+			decide: func(d *Decisions) { d.Clique = ignoreParent },
+			tweak:  func(c *Config) { c.MaxRestarts = 0 },
+			want:   "are made though the set is Failing",
+		},
+		"makes pods below a set that is deleted": {
+			decide: func(d *Decisions) { d.Clique = ignoreParent },
+			tweak:  func(c *Config) { c.Deleted, c.Deletions = true, 0 },
+			want:   "are made though the set is Deleting",
+		},
 		"acts without recording": {
 			decide: func(d *Decisions) { d.Clique = actWithoutRecording },
 			want:   "is deleted without a recorded decision",

@@ -128,6 +128,8 @@ const (
 	writeClique
 	raiseAttempt
 	writePods
+	endSet
+	endClique
 )
 
 // flight is the rest of a pass whose live read has been made.
@@ -196,9 +198,9 @@ func (s *state) settle() {
 			f := &s.Controllers[c].Flights[k]
 			over := false
 			switch f.Kind {
-			case writeSet:
+			case writeSet, endSet:
 				over = f.Base != s.World.Set
-			case writeClique, raiseAttempt:
+			case writeClique, raiseAttempt, endClique:
 				over = f.Base != s.World.Cliques[f.Clique]
 			case writePods:
 				over = f.Creates == 0 && f.Deletes == 0

@@ -18,7 +18,7 @@ func worlds() []exploration {
 		c.ExcuseStrays = true
 		return exploration{config: c, limits: Limits{SampleEvery: 500, States: states}, deep: true}
 	}
-	const most = 6_000_000
+	const most = 4_000_000
 	return []exploration{
 		fast(Config{Name: "restarts", Sizes: []int32{1, 1}, MaxRestarts: 2, Failures: 3}),
 		fast(Config{Name: "crash", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Deletions: 1, Crashes: 1}),
@@ -28,12 +28,14 @@ func worlds() []exploration {
 		fast(Config{Name: "delay", Sizes: []int32{2}, MinAvailable: []int32{1}, MaxRestarts: 1, Failures: 2, TerminationDelay: 1, Ticks: 2}),
 		fast(Config{Name: "runtime", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, MaxRuntime: 1, Ticks: 1}),
 		fast(Config{Name: "exits", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Flaps: 1, Exits: 1}),
+		fast(Config{Name: "deletion", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Deleted: true}),
 
 		deep(Config{Name: "deep-restarts", Sizes: []int32{2, 1}, MaxRestarts: 2, Failures: 3}, most),
 		deep(Config{Name: "deep-crash", Sizes: []int32{1, 1}, MaxRestarts: 2, Failures: 2, Deletions: 1, Crashes: 1}, most),
 		deep(Config{Name: "deep-stale", Sizes: []int32{1, 1}, MaxRestarts: 2, Failures: 2, Freezes: 2}, most),
 		deep(Config{Name: "deep-second", Sizes: []int32{1}, MaxRestarts: 2, Failures: 3, Freezes: 1, SecondPasses: 4}, most),
 		deep(Config{Name: "deep-two-cliques", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Freezes: 1, SecondPasses: 2}, most),
+		deep(Config{Name: "deep-deletion", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Crashes: 1, Freezes: 1, Deleted: true}, most),
 		deep(Config{Name: "deep-forgetful", Sizes: []int32{1, 1}, MaxRestarts: 2, Failures: 2, Freezes: 1, ForgetOwnWrites: true}, most),
 		deep(Config{Name: "deep-delay", Sizes: []int32{3}, MinAvailable: []int32{2}, MaxRestarts: 1, Failures: 2, TerminationDelay: 1, Ticks: 2}, most),
 		deep(Config{Name: "deep-runtime", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, MaxRuntime: 1, Ticks: 2}, most),
