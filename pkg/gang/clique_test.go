@@ -141,6 +141,8 @@ func TestANewAttemptStartsItsRecordAnew(t *testing.T) {
 		// It never falls, and goes up when the pods of the new attempt have been made.
 		CreatedAttempt: ptr.To[int32](1),
 		HPAPodSelector: ptr.To("selector"),
+		// Others wait for them to go.
+		OldReplicas: 3,
 		Conditions: []metav1.Condition{
 			{
 				Type: grovev1alpha1.ConditionTypeMinAvailableBreached, Status: metav1.ConditionFalse, Reason: grovev1alpha1.ReasonNeverAvailable,
