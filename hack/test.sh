@@ -5,6 +5,7 @@
 #   integration  the API through kubectl and the aggregation layer
 #   e2e          workloads from manifest to end
 #   deep         what takes long: the large worlds of the model
+#   bench        times that depend on the machine; printed, not judged
 set -o errexit -o nounset -o pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -22,6 +23,7 @@ run() {
     # Progress by test: a person sees what takes long.
     e2e) FORMAT=testdox gotestsum -- -count=1 -timeout 30m ./test/e2e/... ;;
     deep) MODEL_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m -run TestSafety ./test/model/... ;;
+    bench) go test -count=1 -v -timeout 60m ./test/bench/... ;;
     *) echo "unknown tier $1" >&2; return 2 ;;
   esac
 }

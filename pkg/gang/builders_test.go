@@ -168,6 +168,12 @@ func failed(p *Pod) {
 	p.Phase, p.FinishedAt, p.Failure = corev1.PodFailed, now.Add(-time.Minute), "failed (exit code 1)"
 }
 
+// crashLooping is a pod whose container failed and waits for its next start.
+func crashLooping(p *Pod) {
+	running(p)
+	p.CrashLooping, p.Failure = true, "fails again and again (exit code 1)"
+}
+
 func gated(p *Pod) { p.Gated = true }
 
 // terminating is a pod whose deletion was asked for two minutes ago, before any of the

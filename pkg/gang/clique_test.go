@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -166,10 +167,24 @@ func TestANewAttemptStartsItsRecordAnew(t *testing.T) {
 func TestTheClockOfABreachStartsAnewWithTheAttempt(t *testing.T) {
 	clique := training(1, attempt(1),
 		condition(grovev1alpha1.ConditionTypeMinAvailableBreached, metav1.ConditionTrue, grovev1alpha1.ReasonPodsFailed, -time.Hour))
-	got := DecideClique(snapshotOf(clique, pods(podOf(0, ofAttempt(1), failed))), now).Status
+	failing := pods(podOf(0, ofAttempt(1), failed))
+	started := DecideClique(snapshotOf(clique, failing), now.Add(-time.Second))
+	expect(t, "record", true, started.Record)
+	expect(t, "failures in the write that starts the attempt", "", failuresOf(started.Status))
+	clique.Status = started.Status
+	got := DecideClique(snapshotOf(clique, failing), now).Status
 	breach := got.Conditions[slices.IndexFunc(got.Conditions, func(c metav1.Condition) bool { return c.Type == grovev1alpha1.ConditionTypeMinAvailableBreached })]
 	expect(t, "breach", isTrue(grovev1alpha1.ReasonPodsFailed), summary{breach.Status, breach.Reason})
 	expect(t, "since", at(0), breach.LastTransitionTime)
+}
+
+// A controller whose clock was ahead may have recorded the transition before: times do not
+// go back, and the API server would refuse it.
+func TestTheTimeOfATransitionDoesNotGoBack(t *testing.T) {
+	clique := inference(1, wasAvailable, breached(-time.Minute, "x"))
+	got := DecideClique(snapshotOf(clique, podsOfAll(1, ready)), now).Status
+	expect(t, "breach", isFalse(grovev1alpha1.ReasonSufficientReadyPods), conditionOf(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
+	expect(t, "since", at(time.Minute), meta.FindStatusCondition(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached).LastTransitionTime)
 }
 
 func TestNothingElseResetsAnAttempt(t *testing.T) {

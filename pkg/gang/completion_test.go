@@ -150,6 +150,15 @@ func TestFailuresAreRecordedOncePerPod(t *testing.T) {
 	}
 }
 
+// A node whose clock is behind tells of a failure before the one that is on record.
+func TestTheTimeOfAFailureDoesNotGoBack(t *testing.T) {
+	clique := training(1, failedBefore(0, 1, -time.Second))
+	late := podOf(0, failed, func(pod *Pod) { pod.UID, pod.FinishedAt = "next", now.Add(-time.Minute) })
+	got := DecideClique(snapshotOf(clique, pods(late)), now).Status.FailedIndexes
+	expect(t, "count", int32(2), got[0].Count)
+	expect(t, "time", at(-time.Second), got[0].LastTime)
+}
+
 func TestCreatedReplicas(t *testing.T) {
 	type record struct {
 		Attempt  *int32

@@ -54,9 +54,10 @@ func randomClique(r *rand.Rand) *grovev1alpha1.PodClique {
 			finished = append(finished, index)
 		}
 		if chance(r, 20) {
-			failedBefore(index, int32(r.IntN(8)+1), -time.Duration(r.IntN(900))*time.Second)(clique)
+			ago := r.IntN(1800)
+			failedBefore(index, int32(r.IntN(8)+1), -time.Duration(ago)*time.Second)(clique)
 			if chance(r, 30) {
-				recovered(index, -time.Duration(r.IntN(900))*time.Second)(clique)
+				recovered(index, -time.Duration(r.IntN(ago+1))*time.Second)(clique)
 			}
 		}
 	}

@@ -135,6 +135,9 @@ func (m *Model) decideClique(key cliqueKey) (cliqueDecision, error) {
 		if d.next, err = m.cliques.number(plainClique(next)); err != nil {
 			return d, err
 		}
+		if err := m.vetClique(key.clique, d.next, next); err != nil {
+			return d, err
+		}
 	}
 	for _, index := range decided.Create {
 		d.creates |= 1 << (first + int(index))
@@ -195,6 +198,9 @@ func (m *Model) decideSet(key setKey) (setDecision, error) {
 		next.Status = decided.Status
 		var err error
 		if d.next, err = m.sets.number(plainSet(next)); err != nil {
+			return d, err
+		}
+		if err := m.vetSet(key.set, d.next, next); err != nil {
 			return d, err
 		}
 	}

@@ -51,9 +51,7 @@ func (m *Model) putSet(s *state, who int, base, next uint16) error {
 	if s.World.Set != base || base == next {
 		return nil
 	}
-	if text, err := m.refusal(update{base: base, next: next}); err != nil {
-		return err
-	} else if text != "" {
+	if text := m.refusals[update{base: base, next: next}]; text != "" {
 		return violated("the server refuses a status of the set: %s", text)
 	}
 	if err := m.checkSetWrite(s, base, next); err != nil {
@@ -75,9 +73,7 @@ func (m *Model) putClique(s *state, who, which int, base, next uint16, status bo
 		return true, nil
 	}
 	if status {
-		if text, err := m.refusal(update{clique: true, base: base, next: next}); err != nil {
-			return false, err
-		} else if text != "" {
+		if text := m.refusals[update{clique: true, base: base, next: next}]; text != "" {
 			return false, violated("the server refuses a status of clique %s: %s", cliqueNames[which], text)
 		}
 		if err := m.checkCliqueWrite(s, which, base, next); err != nil {

@@ -58,7 +58,7 @@ func neverMissing(*grovev1alpha1.PodClique, []gang.Pod) []int32 { return nil }
 
 // failWithoutLooking sets Failed before the pods are gone.
 func failWithoutLooking(s gang.SetSnapshot, now time.Time) gang.SetDecision {
-	s.NoActivePods = true
+	s.NoActivePods = gang.ParentOf(s.Set) == gang.ParentFailing
 	return gang.DecideSet(s, now)
 }
 

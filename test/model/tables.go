@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -61,9 +62,8 @@ func plainClique(clique *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
 	out := clique.DeepCopy()
 	status := &out.Status
 	status.ObservedGeneration = nil
+	// Whether one runs decides, not how many do.
 	status.RunningReplicas = min(status.RunningReplicas, 1)
-	// Whether there is a pod decides about a live list before the first is made.
-	status.Replicas = min(status.Replicas, 1)
 	status.UpdatedReplicas, status.ScheduledReplicas, status.ScheduleGatedReplicas = status.Replicas, 0, 0
 	meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypePodCliqueScheduled)
 	for i := range status.Conditions {
@@ -81,38 +81,34 @@ type update struct {
 	base, next uint16
 }
 
-// refusal is what the server has against a write of a status, empty for nothing.
-func (m *Model) refusal(u update) (string, error) {
-	if m.config.SkipValidation {
-		return "", nil
+// vetClique asks the server's validation about a write of a status, as it is decided on: with
+// what the table leaves out. What it has against it is kept for the write.
+func (m *Model) vetClique(base, next uint16, written *grovev1alpha1.PodClique) error {
+	before, after := &grove.PodClique{}, &grove.PodClique{}
+	if err := grovev1alpha1.Convert_v1alpha1_PodClique_To_grove_PodClique(m.cliques.objects[base].DeepCopy(), before, nil); err != nil {
+		return err
 	}
-	if answer, known := m.refusals[u]; known {
-		return answer, nil
+	if err := grovev1alpha1.Convert_v1alpha1_PodClique_To_grove_PodClique(written.DeepCopy(), after, nil); err != nil {
+		return err
 	}
-	var text string
-	if u.clique {
-		before, after := &grove.PodClique{}, &grove.PodClique{}
-		if err := grovev1alpha1.Convert_v1alpha1_PodClique_To_grove_PodClique(m.cliques.objects[u.base].DeepCopy(), before, nil); err != nil {
-			return "", err
-		}
-		if err := grovev1alpha1.Convert_v1alpha1_PodClique_To_grove_PodClique(m.cliques.objects[u.next].DeepCopy(), after, nil); err != nil {
-			return "", err
-		}
-		if err := validation.ValidatePodCliqueStatusUpdate(after, before).ToAggregate(); err != nil {
-			text = err.Error()
-		}
-	} else {
-		before, after := &grove.PodCliqueSet{}, &grove.PodCliqueSet{}
-		if err := grovev1alpha1.Convert_v1alpha1_PodCliqueSet_To_grove_PodCliqueSet(m.sets.objects[u.base].DeepCopy(), before, nil); err != nil {
-			return "", err
-		}
-		if err := grovev1alpha1.Convert_v1alpha1_PodCliqueSet_To_grove_PodCliqueSet(m.sets.objects[u.next].DeepCopy(), after, nil); err != nil {
-			return "", err
-		}
-		if err := validation.ValidatePodCliqueSetStatusUpdate(after, before).ToAggregate(); err != nil {
-			text = err.Error()
-		}
+	m.refuse(update{clique: true, base: base, next: next}, validation.ValidatePodCliqueStatusUpdate(after, before))
+	return nil
+}
+
+func (m *Model) vetSet(base, next uint16, written *grovev1alpha1.PodCliqueSet) error {
+	before, after := &grove.PodCliqueSet{}, &grove.PodCliqueSet{}
+	if err := grovev1alpha1.Convert_v1alpha1_PodCliqueSet_To_grove_PodCliqueSet(m.sets.objects[base].DeepCopy(), before, nil); err != nil {
+		return err
 	}
-	m.refusals[u] = text
-	return text, nil
+	if err := grovev1alpha1.Convert_v1alpha1_PodCliqueSet_To_grove_PodCliqueSet(written.DeepCopy(), after, nil); err != nil {
+		return err
+	}
+	m.refuse(update{base: base, next: next}, validation.ValidatePodCliqueSetStatusUpdate(after, before))
+	return nil
+}
+
+func (m *Model) refuse(u update, errs field.ErrorList) {
+	if err := errs.ToAggregate(); err != nil && !m.config.SkipValidation {
+		m.refusals[u] = err.Error()
+	}
 }
