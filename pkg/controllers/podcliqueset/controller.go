@@ -114,11 +114,7 @@ func (r *Reconciler) lookWhoFinished(ctx context.Context, o *observation, now ti
 		return nil
 	}
 	// The cliques, too: one that the cache shows in an earlier attempt has finished nothing.
-	cliques, err := live.Cliques(ctx, r.Live, pcs)
-	if err != nil {
-		return err
-	}
-	all, err := live.SetPods(ctx, r.Live, pcs)
+	cliques, all, err := live.SetPods(ctx, r.Live, pcs)
 	if err != nil {
 		return err
 	}
@@ -207,7 +203,7 @@ func (r *Reconciler) hasActivePods(ctx context.Context, pcs *grovev1alpha1.PodCl
 			return true, nil
 		}
 	}
-	pods, err := live.SetPods(ctx, r.Live, pcs)
+	_, pods, err := live.SetPods(ctx, r.Live, pcs)
 	if err != nil {
 		return false, err
 	}
