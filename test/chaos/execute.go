@@ -1,0 +1,144 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// errorWrites is how many writes the fault Errors is about: it ends, so that the run can.
+const errorWrites = 150
+
+// execute lets one of the pending writes happen, or go wrong.
+func (r *Run) execute(n int) {
+	w := r.pending[n]
+	r.mu.Lock()
+	r.pending = slices.Delete(r.pending, n, n+1)
+	r.mu.Unlock()
+	r.writes++
+	if r.fault.Kind == Errors && r.writes <= errorWrites && r.lots.IntN(2) == 0 {
+		r.refuse(w)
+		return
+	}
+	if r.writes != r.fault.At {
+		r.reply(w, r.apply, "")
+		return
+	}
+	switch r.fault.Kind {
+	case CrashBefore:
+		r.trace("w%03d %s: CRASH before it", r.writes, w)
+		r.restart(w, 0)
+	case CrashAfter:
+		r.apply(w, ": CRASH after it")
+		r.restart(w, 0)
+	case CrashIntoThePast:
+		r.apply(w, ": CRASH after it, into the past")
+		r.restart(w, r.fault.Steps)
+	case ReplyLost:
+		r.reply(w, r.lose, ": the reply is LOST")
+	case Freeze, FreezeAndRelist:
+		for _, i := range r.live {
+			for _, k := range r.fault.Kinds {
+				i.informers[k].frozenUntil = r.step + r.fault.Steps
+				i.informers[k].relist = r.fault.Kind == FreezeAndRelist
+			}
+		}
+		r.reply(w, r.apply, ": caches FREEZE")
+	case HideRemoval:
+		for _, i := range r.live {
+			for _, k := range r.fault.Kinds {
+				i.informers[k].hideRemoval = true
+				i.informers[k].ghostUntil = r.step + r.fault.Steps
+			}
+		}
+		r.reply(w, r.apply, ": the next removal is HIDDEN")
+	case Partition:
+		r.cutUntil = r.step + r.fault.Steps
+		for _, i := range r.live {
+			for k, informer := range i.informers {
+				if r.partitioned(k) {
+					informer.frozenUntil = r.cutUntil
+				}
+			}
+		}
+		r.reply(w, r.apply, ": PARTITION")
+	case DeleteSet:
+		r.trace("     the user DELETES the set")
+		r.deleteSet()
+		r.reply(w, r.apply, "")
+	default:
+		r.reply(w, r.apply, "")
+	}
+}
+
+// reply does a write in some way and answers it.
+func (r *Run) reply(w *write, do func(*write, string) (client.Object, error), note string) {
+	w.result, w.err = do(w, note)
+	close(w.replied)
+}
+
+func (r *Run) apply(w *write, note string) (client.Object, error) {
+	if r.partitioned(w.kind) {
+		r.trace("w%03d %s%s -> no route", r.writes, w, note)
+		return nil, apierrors.NewServiceUnavailable("no route to the server")
+	}
+	r.checker.writing = w
+	obj, err := w.do()
+	r.checker.writing = nil
+	r.trace("w%03d %s%s -> %s", r.writes, w, note, outcome{verb: w.verb, obj: obj, err: err})
+	return obj, err
+}
+
+func (r *Run) lose(w *write, note string) (client.Object, error) {
+	if _, err := r.apply(w, note); err != nil {
+		return nil, err
+	}
+	return nil, apierrors.NewTimeoutError("the reply was lost", 0)
+}
+
+// refuse answers with an error. A conflict is only given where the real servers give one.
+func (r *Run) refuse(w *write) {
+	choices := []string{"unavailable", "internal", "timeout, done", "timeout, not done"}
+	if w.verb != "create" && w.verb != "delete" {
+		choices = append(choices, "conflict")
+	}
+	choice := choices[r.lots.IntN(len(choices))]
+	r.reply(w, func(w *write, note string) (client.Object, error) {
+		if choice == "timeout, done" {
+			return r.lose(w, note)
+		}
+		r.trace("w%03d %s%s", r.writes, w, note)
+		switch choice {
+		case "unavailable":
+			return nil, apierrors.NewServiceUnavailable("injected")
+		case "internal":
+			return nil, apierrors.NewInternalError(fmt.Errorf("injected"))
+		case "conflict":
+			return nil, apierrors.NewConflict(groupResource(w.kind), w.key.Name, fmt.Errorf("injected"))
+		}
+		return nil, apierrors.NewTimeoutError("injected", 0)
+	}, ": REFUSED, "+choice)
+}
+
+// restart ends the instance of a write and starts another, with caches as they were lag
+// changes ago. The write's own caller never learns what became of it.
+func (r *Run) restart(w *write, lag int) {
+	r.mu.Lock()
+	r.pending = append(r.pending, w)
+	r.mu.Unlock()
+	w.instance.kill()
+	r.live = slices.DeleteFunc(r.live, func(i *instance) bool { return i == w.instance })
+	next, err := r.startInstance(lag)
+	if err != nil {
+		r.fail("start the controllers again: %v", err)
+		return
+	}
+	if lag == 0 {
+		return
+	}
+	for _, informer := range next.informers {
+		informer.frozenUntil = r.step + r.fault.Steps
+	}
+}
