@@ -56,12 +56,14 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	cliques := &podclique.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Pace: pace.New(),
-		Backend: backend, ClusterDomain: options.ClusterDomain,
+		Backend: backend, ClusterDomain: options.ClusterDomain, Metrics: options.Metrics,
 	}
 	if err := cliques.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podclique: %w", err)
 	}
-	groups := &podcliquescalinggroup.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: options.Clock}
+	groups := &podcliquescalinggroup.Reconciler{
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Metrics: options.Metrics,
+	}
 	if err := groups.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podcliquescalinggroup: %w", err)
 	}

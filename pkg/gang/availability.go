@@ -2,6 +2,7 @@ package gang
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,12 +41,16 @@ func IsScheduled(clique *grovev1alpha1.PodClique) bool {
 func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) {
 	need := effectiveMinAvailable(&s.Clique.Spec)
 	have := available(s.Clique, status)
-	if have >= need {
+	// An idle clique, which needs no pod, has not been available by that.
+	if have >= need && need > 0 && !s.UpdateInProgress {
 		status.WasAvailable = true
 	}
-	breached, reason := evaluateBreach(s, current, completed, status, have, need)
-	setCondition(&status.Conditions, s.Clique.Generation, now, grovev1alpha1.ConditionTypeMinAvailableBreached, breached, reason,
-		fmt.Sprintf("%d of %d pods are available, at least %d are needed", have, s.Clique.Spec.Replicas, need))
+	breached, reason := evaluateBreach(s, completed, status, have, need)
+	message := fmt.Sprintf("%d of %d pods are available, at least %d are needed", have, s.Clique.Spec.Replicas, need)
+	if breached == metav1.ConditionTrue {
+		message += causesOf(s, current, completed, status)
+	}
+	setCondition(&status.Conditions, s.Clique.Generation, now, grovev1alpha1.ConditionTypeMinAvailableBreached, breached, reason, message)
 
 	scheduled, scheduledReason := metav1.ConditionFalse, grovev1alpha1.ReasonInsufficientScheduledPods
 	// A finished pod that is cleaned up had a node.
@@ -62,27 +67,72 @@ func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed inde
 		fmt.Sprintf("%d of %d pods have a node, at least %d are needed", withNode, s.Clique.Spec.Replicas, need))
 }
 
-func evaluateBreach(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, have, need int32) (metav1.ConditionStatus, string) {
-	if have >= need {
+// evaluateBreach follows the order of seed 001, section "PodClique Level Detection".
+func evaluateBreach(s CliqueSnapshot, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, have, need int32) (metav1.ConditionStatus, string) {
+	switch {
+	case have >= need:
 		return metav1.ConditionFalse, grovev1alpha1.ReasonSufficientReadyPods
-	}
-	// A job that crashes at its first start must not hang: so many broken indexes that
-	// the minimum cannot be reached are a breach though it never was (D8).
-	if isTraining(s.Clique) && !status.WasAvailable && s.Clique.Spec.Replicas-countBroken(current, completed, status) < need {
-		return metav1.ConditionTrue, grovev1alpha1.ReasonPodsFailed
-	}
-	if !status.WasAvailable {
+	case !status.WasAvailable && !cannotBecomeAvailable(s.Clique, completed, status):
 		return metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable
+	case s.UpdateInProgress:
+		return metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress
+	case !status.WasAvailable:
+		return metav1.ConditionTrue, grovev1alpha1.ReasonPodsFailed
 	}
 	return metav1.ConditionTrue, grovev1alpha1.ReasonInsufficientReadyPods
 }
 
-func countBroken(current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) int32 {
+// cannotBecomeAvailable says that so many indexes are broken that the minimum is out of
+// reach: a job that crashes at its first start must not hang (D8). In Inference pods are
+// replaced for as long as it takes.
+func cannotBecomeAvailable(clique *grovev1alpha1.PodClique, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) bool {
+	return isTraining(clique) && clique.Spec.Replicas-countBroken(clique, completed, status) < effectiveMinAvailable(&clique.Spec)
+}
+
+func countBroken(clique *grovev1alpha1.PodClique, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) int32 {
 	var n int32
-	for _, failed := range status.FailedIndexes {
-		if !completed.Has(failed.Index) && isBroken(status, current, failed.Index) {
+	for i := range status.FailedIndexes {
+		if failed := &status.FailedIndexes[i]; failed.RecoveredTime == nil && failed.Index < clique.Spec.Replicas && !completed.Has(failed.Index) {
 			n++
 		}
 	}
 	return n
+}
+
+// maxCauses bounds how many pods a message names.
+const maxCauses = 3
+
+// causesOf says which pods are not available, and why, for people.
+func causesOf(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) string {
+	var causes []string
+	for index := range s.Clique.Spec.Replicas {
+		pod, exists := current[index]
+		switch failed := brokenIndex(status, index); {
+		case completed.Has(index):
+		case failed != nil:
+			causes = append(causes, failed.Message)
+		case !exists:
+			causes = append(causes, fmt.Sprintf("index %d has no pod", index))
+		case pod.Terminating():
+			causes = append(causes, pod.Name+" is being deleted"+onNode(pod))
+		case !pod.Ready || pod.Ended():
+			causes = append(causes, pod.Name+" is not Ready"+onNode(pod))
+		}
+	}
+	return ": " + firstOf(causes, maxCauses, "; ")
+}
+
+func onNode(pod Pod) string {
+	if pod.Node == "" {
+		return ""
+	}
+	return " on node " + pod.Node
+}
+
+// firstOf joins the first of several texts and counts the rest.
+func firstOf(texts []string, n int, separator string) string {
+	if len(texts) <= n {
+		return strings.Join(texts, separator)
+	}
+	return fmt.Sprintf("%s%sand %d more", strings.Join(texts[:n], separator), separator, len(texts)-n)
 }

@@ -46,10 +46,10 @@ func TestMinAvailableBreached(t *testing.T) {
 		},
 		"a breach": {
 			clique: inference(2, wasAvailable), pods: pods(podOf(0, ready), podOf(1, running)),
-			want: insufficient, wantWas: true, message: "1 of 2 pods are available, at least 2 are needed",
+			want: insufficient, wantWas: true, message: "1 of 2 pods are available, at least 2 are needed: pod-1 is not Ready",
 		},
 		"a breach by the last pod that went": {
-			clique: inference(1, wasAvailable), want: insufficient, wantWas: true, message: "0 of 1 pods are available, at least 1 are needed",
+			clique: inference(1, wasAvailable), want: insufficient, wantWas: true, message: "0 of 1 pods are available, at least 1 are needed: index 0 has no pod",
 		},
 		"Ready again": {
 			clique: inference(2, wasAvailable), pods: podsOfAll(2, ready),
@@ -57,7 +57,7 @@ func TestMinAvailableBreached(t *testing.T) {
 		},
 		"a terminating pod does not count, however Ready it is": {
 			clique: inference(1, wasAvailable), pods: pods(podOf(0, ready, terminating)),
-			want: insufficient, wantWas: true, message: "0 of 1 pods are available, at least 1 are needed",
+			want: insufficient, wantWas: true, message: "0 of 1 pods are available, at least 1 are needed: pod-0 is being deleted",
 		},
 		"in Inference a pod that exited with 0 does not count": {
 			clique: inference(2), pods: pods(podOf(0, succeeded), podOf(1, ready)), want: never, message: "1 of 2 pods are available, at least 2 are needed",
@@ -83,7 +83,7 @@ func TestMinAvailableBreached(t *testing.T) {
 		},
 		"a job that crashes at its first start does not hang": {
 			clique: training(2), pods: pods(podOf(0, failed), podOf(1, running)),
-			want: podsFailed, message: "0 of 2 pods are available, at least 2 are needed",
+			want: podsFailed, message: "0 of 2 pods are available, at least 2 are needed: pod-0 failed (exit code 1); pod-1 is not Ready",
 		},
 		"a failure within the tolerance is no breach": {
 			clique: training(2, minAvailable(1)), pods: pods(podOf(0, failed), podOf(1, running)),
@@ -91,21 +91,21 @@ func TestMinAvailableBreached(t *testing.T) {
 		},
 		"the failure after it is one": {
 			clique: training(2, minAvailable(1)), pods: podsOfAll(2, failed),
-			want: podsFailed, message: "0 of 2 pods are available, at least 1 are needed",
+			want: podsFailed, message: "0 of 2 pods are available, at least 1 are needed: pod-0 failed (exit code 1); pod-1 failed (exit code 1)",
 		},
 		"once available, the reason is the seed's": {
 			clique: training(2, wasAvailable), pods: pods(podOf(0, failed), podOf(1, ready)),
-			want: insufficient, wantWas: true, message: "1 of 2 pods are available, at least 2 are needed",
+			want: insufficient, wantWas: true, message: "1 of 2 pods are available, at least 2 are needed: pod-0 failed (exit code 1)",
 		},
 		"in Inference a crash at the first start is the back-off's": {
 			clique: inference(2), pods: pods(podOf(0, failed), podOf(1, running)), want: never, message: "0 of 2 pods are available, at least 2 are needed",
 		},
 		"an index is broken though its pod is gone": {
-			clique: training(1, failedBefore(0, 1, -time.Minute)), want: podsFailed, message: "0 of 1 pods are available, at least 1 are needed",
+			clique: training(1, failedBefore(0, 1, -time.Minute)), want: podsFailed, message: "0 of 1 pods are available, at least 1 are needed: before",
 		},
 		"an index is broken until its pod is Ready again": {
 			clique: training(2, failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, running, withUID("new")), podOf(1, running)),
-			want: podsFailed, message: "0 of 2 pods are available, at least 2 are needed",
+			want: podsFailed, message: "0 of 2 pods are available, at least 2 are needed: before; pod-1 is not Ready",
 		},
 		"a Ready pod mends its index": {
 			clique: training(2, failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, ready, withUID("new")), podOf(1, running)),
@@ -113,7 +113,7 @@ func TestMinAvailableBreached(t *testing.T) {
 		},
 		"a terminating pod mends nothing": {
 			clique: training(1, failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, ready, withUID("new"), terminating)),
-			want: podsFailed, message: "0 of 1 pods are available, at least 1 are needed",
+			want: podsFailed, message: "0 of 1 pods are available, at least 1 are needed: before",
 		},
 		"a succeeded pod mends its index": {
 			clique: training(2, failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, succeeded, withUID("new")), podOf(1, running)),

@@ -176,7 +176,11 @@ var free = Membership{Known: true, Scheduled: true, BaseScheduled: true}
 
 // snapshotOf is a snapshot in which nothing keeps a clique from making its pods.
 func snapshotOf(clique *grovev1alpha1.PodClique, all []Pod) CliqueSnapshot {
-	return CliqueSnapshot{Clique: clique, Parent: ParentActive, Membership: free, TemplateHash: "hash", Pods: all}
+	snapshot := CliqueSnapshot{Clique: clique, Parent: ParentActive, Membership: free, TemplateHash: "hash", Pods: all, OthersDrained: true}
+	if isTraining(clique) {
+		snapshot.TerminationDelay = new(time.Duration)
+	}
+	return snapshot
 }
 
 // actions are what a decision does.

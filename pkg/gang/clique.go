@@ -64,6 +64,17 @@ type CliqueSnapshot struct {
 	Pods []Pod
 	// Lost are indexes of which a live read found no pod.
 	Lost []int32
+	// OthersDrained says that no pod of an earlier attempt is left in the other cliques
+	// that restart together with this one: see Drained.
+	OthersDrained bool
+	// TerminationDelay is how long a breach may last before the attempt ends; nil when
+	// nothing ends it.
+	TerminationDelay *time.Duration
+	// UpdateInProgress suspends the evaluation of a breach (seed 001).
+	UpdateInProgress bool
+	// DeadNodes are nodes that are gone, or that somebody has declared to be out of
+	// service, each with what is known of it: no container on them runs any more.
+	DeadNodes map[string]string
 }
 
 // CliqueDecision is what is to be done about one clique.
@@ -81,6 +92,10 @@ type CliqueDecision struct {
 	Create []int32
 	// Delete are pods to delete, by UID.
 	Delete []Pod
+	// ForceDelete are terminating pods of dead nodes, which nobody else will remove.
+	ForceDelete []Pod
+	// Events tell of what Status records.
+	Events []Event
 	// Next is when to look again though nothing has happened; zero for never.
 	Next time.Time
 }
@@ -97,11 +112,13 @@ func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
 
 	completed := observeCompletion(s, pods.current, status)
 	record = observeFailures(s, pods.current, completed, status, now) || record
+	record = observeRecovery(pods.current, status, now) || record
 	record = observeCreation(s, pods.current, completed, status) || record
-	count(s, pods.current, status)
+	count(s, pods, status)
 	observeAvailability(s, pods.current, completed, status, now)
 	record = observeSuccess(s, completed, status, now) || record
 	clearCreationProblems(s, pods.current, completed, status)
+	nextStuck := observeTermination(s, status, now)
 	status.ObservedGeneration = ptr.To(s.Clique.Generation)
 
 	decision := CliqueDecision{
@@ -109,13 +126,28 @@ func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
 		Changed: !apiequality.Semantic.DeepEqual(*before, *status),
 		Urgent:  !apiequality.Semantic.DeepEqual(withoutCounts(before), withoutCounts(status)),
 		Record:  record,
+		Events:  eventsOfClique(s, status),
 	}
 	if record {
 		return decision
 	}
-	decision.Delete = podsToDelete(s, pods)
-	decision.Create, decision.Next = podsToCreate(s, pods, completed, now)
+	nextDelete, nextCreate := time.Time{}, time.Time{}
+	decision.Delete, nextDelete = podsToDelete(s, pods, status, now)
+	decision.Create, nextCreate = podsToCreate(s, pods, completed, status, now)
+	decision.ForceDelete = podsToForce(s, now)
+	decision.Next = earliest(nextStuck, nextDelete, nextCreate)
 	return decision
+}
+
+// earliest is the first of several moments; zero when there is none.
+func earliest(moments ...time.Time) time.Time {
+	var first time.Time
+	for _, moment := range moments {
+		if !moment.IsZero() && (first.IsZero() || moment.Before(first)) {
+			first = moment
+		}
+	}
+	return first
 }
 
 // isStale says that the snapshot holds a pod of a later attempt than the clique's: the
@@ -182,10 +214,11 @@ func goesBefore(pod, other Pod) bool {
 }
 
 // count sets the counters. Terminating pods never count (D2).
-func count(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus) {
+func count(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus) {
+	status.OldReplicas = int32(len(pods.old))
 	status.Replicas, status.ReadyReplicas, status.RunningReplicas = 0, 0, 0
 	status.ScheduledReplicas, status.ScheduleGatedReplicas, status.UpdatedReplicas = 0, 0, 0
-	for _, pod := range current {
+	for _, pod := range pods.current {
 		if pod.Terminating() {
 			continue
 		}
@@ -216,6 +249,8 @@ func withoutCounts(status *grovev1alpha1.PodCliqueStatus) *grovev1alpha1.PodCliq
 	out := status.DeepCopy()
 	// Whether any pod runs decides the phase of the set; how many do does not.
 	out.RunningReplicas = min(out.RunningReplicas, 1)
+	// Others wait for the last old pod to go.
+	out.OldReplicas = min(out.OldReplicas, 1)
 	out.Replicas, out.ReadyReplicas = 0, 0
 	out.ScheduledReplicas, out.ScheduleGatedReplicas, out.UpdatedReplicas = 0, 0, 0
 	out.CompletedIndexes = ""

@@ -80,7 +80,7 @@ func TestAPassThatRecordsDoesNothingElse(t *testing.T) {
 		},
 		"a lost pod": {
 			snapshot: CliqueSnapshot{
-				Clique: training(2), Parent: ParentActive, Membership: free, Pods: pods(podOf(1, running)), Lost: []int32{0},
+				Clique: training(2), Parent: ParentActive, Membership: free, OthersDrained: true, TerminationDelay: new(time.Duration), Pods: pods(podOf(1, running)), Lost: []int32{0},
 			},
 			then: actions{},
 		},
@@ -94,7 +94,7 @@ func TestAPassThatRecordsDoesNothingElse(t *testing.T) {
 		},
 		"success": {
 			snapshot: CliqueSnapshot{
-				Clique: training(1, deleted), Parent: ParentActive, Membership: free, Pods: podsOfAll(1, succeeded),
+				Clique: training(1, deleted), Parent: ParentActive, Membership: free, OthersDrained: true, TerminationDelay: new(time.Duration), Pods: podsOfAll(1, succeeded),
 			},
 			then: actions{Delete: []types.UID{"uid-0"}},
 		},

@@ -15,9 +15,13 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 )
 
-// failureMemory is how long an index has to go without a failure for its count to
-// start anew.
-const failureMemory = 10 * time.Minute
+const (
+	// failureMemory is how long an index has to be well again for its count to start anew.
+	failureMemory = 10 * time.Minute
+	// maxFailures is the count at which an index ends its attempt in Training, though
+	// minAvailable tolerates it: a crash loop within the tolerance would never end (D8).
+	maxFailures = 6
+)
 
 // exitedWithZero says that a pod is evidence of a finished index: it succeeded, and
 // not only because it was asked to stop. A trainer that exits with 0 on SIGTERM in a
@@ -79,7 +83,7 @@ func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset
 		return recorded
 	}
 	for _, index := range s.Lost {
-		if _, exists := current[index]; exists || completed.Has(index) || isBroken(status, current, index) {
+		if _, exists := current[index]; exists || completed.Has(index) || brokenIndex(status, index) != nil {
 			continue
 		}
 		recorded = recordFailure(status, index, "", now, fmt.Sprintf("the pod of index %d is gone", index)) || recorded
@@ -88,6 +92,9 @@ func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset
 }
 
 func hasFailed(s CliqueSnapshot, pod Pod) bool {
+	if isTraining(s.Clique) && pod.CrashLooping && !pod.Terminating() {
+		return true
+	}
 	if !pod.Ended() {
 		return false
 	}
@@ -98,23 +105,50 @@ func hasFailed(s CliqueSnapshot, pod Pod) bool {
 	return !pod.Terminating()
 }
 
+// recordFailure breaks an index, and says whether that is news. A pod counts once, however
+// often its containers fail.
 func recordFailure(status *grovev1alpha1.PodCliqueStatus, index int32, uid types.UID, at time.Time, message string) bool {
 	i, known := slices.BinarySearchFunc(status.FailedIndexes, index, func(f grovev1alpha1.FailedIndex, index int32) int { return int(f.Index) - int(index) })
 	if !known {
 		status.FailedIndexes = slices.Insert(status.FailedIndexes, i, grovev1alpha1.FailedIndex{Index: index})
 	}
 	failed := &status.FailedIndexes[i]
-	if known && uid != "" && failed.PodUID == uid {
+	samePod := known && uid != "" && failed.PodUID == uid
+	if samePod && failed.RecoveredTime == nil {
 		return false
 	}
-	if known && at.Sub(failed.LastTime.Time) > failureMemory {
+	if failed.RecoveredTime != nil && at.Sub(failed.RecoveredTime.Time) >= failureMemory {
 		failed.Count = 0
 	}
-	failed.Count++
-	failed.LastTime = metav1.NewTime(at)
+	if !samePod {
+		failed.Count++
+	}
+	if failed.LastTime.Time.Before(at) {
+		failed.LastTime = metav1.NewTime(at)
+	}
+	failed.RecoveredTime = nil
 	failed.PodUID = uid
 	failed.Message = message
 	return true
+}
+
+// observeRecovery mends broken indexes whose pods are Ready again (D8).
+func observeRecovery(current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
+	recovered := false
+	for i := range status.FailedIndexes {
+		failed := &status.FailedIndexes[i]
+		pod, exists := current[failed.Index]
+		if failed.RecoveredTime != nil || !exists || !pod.Ready || pod.Ended() || pod.Terminating() || pod.CrashLooping {
+			continue
+		}
+		at := now
+		if at.Before(failed.LastTime.Time) {
+			at = failed.LastTime.Time
+		}
+		failed.RecoveredTime = ptr.To(metav1.NewTime(at))
+		recovered = true
+	}
+	return recovered
 }
 
 func failureOf(status *grovev1alpha1.PodCliqueStatus, index int32) *grovev1alpha1.FailedIndex {
@@ -126,14 +160,30 @@ func failureOf(status *grovev1alpha1.PodCliqueStatus, index int32) *grovev1alpha
 	return nil
 }
 
-// isBroken says that an index has failed and that no pod of it is Ready or has
-// succeeded since (D8).
-func isBroken(status *grovev1alpha1.PodCliqueStatus, current map[int32]Pod, index int32) bool {
-	if failureOf(status, index) == nil {
-		return false
+// brokenIndex is the failure of an index from which it has not recovered, or nil (D8).
+func brokenIndex(status *grovev1alpha1.PodCliqueStatus, index int32) *grovev1alpha1.FailedIndex {
+	if failed := failureOf(status, index); failed != nil && failed.RecoveredTime == nil {
+		return failed
 	}
-	pod, exists := current[index]
-	return !exists || pod.Terminating() || (!pod.Ready && !exitedWithZero(pod))
+	return nil
+}
+
+// ExhaustedIndex is a broken index of a clique in Training that has failed too often for
+// its attempt to go on, or nil (D8).
+func ExhaustedIndex(clique *grovev1alpha1.PodClique) *grovev1alpha1.FailedIndex {
+	return exhaustedIndex(clique, &clique.Status)
+}
+
+func exhaustedIndex(clique *grovev1alpha1.PodClique, status *grovev1alpha1.PodCliqueStatus) *grovev1alpha1.FailedIndex {
+	if !isTraining(clique) {
+		return nil
+	}
+	for i := range status.FailedIndexes {
+		if failed := &status.FailedIndexes[i]; failed.RecoveredTime == nil && failed.Count >= maxFailures && failed.Index < clique.Spec.Replicas {
+			return failed
+		}
+	}
+	return nil
 }
 
 // observeCreation records that all pods of the attempt exist, so that a missing one is
@@ -174,7 +224,7 @@ func MissingIndexes(clique *grovev1alpha1.PodClique, pods []Pod) []int32 {
 	completed := completedOf(&clique.Status)
 	var missing []int32
 	for index := range min(clique.Status.CreatedReplicas, clique.Spec.Replicas) {
-		if !seen[index] && !completed.Has(index) && failureOf(&clique.Status, index) == nil {
+		if !seen[index] && !completed.Has(index) && brokenIndex(&clique.Status, index) == nil {
 			missing = append(missing, index)
 		}
 	}

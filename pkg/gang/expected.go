@@ -118,6 +118,16 @@ func ReplicaAttempt(pcs *grovev1alpha1.PodCliqueSet, replica int32) int32 {
 	return 0
 }
 
+// SumOfAttempts sums up the attempts of a set's replicas: they only rise, so another sum
+// means another attempt.
+func SumOfAttempts(pcs *grovev1alpha1.PodCliqueSet) int64 {
+	var sum int64
+	for i := range pcs.Status.ReplicaStatuses {
+		sum += int64(pcs.Status.ReplicaStatuses[i].Attempt)
+	}
+	return sum
+}
+
 // CopyAttempt is the attempt of a copy of a scaling group, 0 unless its status says
 // otherwise. group may be nil.
 func CopyAttempt(group *grovev1alpha1.PodCliqueScalingGroup, copyIndex int32) int32 {

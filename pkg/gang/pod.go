@@ -28,8 +28,14 @@ type Pod struct {
 	Gated bool
 	// Started says that a container, or an init container, runs or has run.
 	Started bool
+	// CrashLooping says that the kubelet waits before it starts a container once more.
+	CrashLooping bool
+	// Node is the node that the pod is bound to, if any.
+	Node string
 	// DeletionRequested is when the deletion of the pod was asked for, or nil.
 	DeletionRequested *time.Time
+	// DeletionDue is when the grace period of a requested deletion ends.
+	DeletionDue time.Time
 	// FinishedAt is when the last container ended; zero when that is not known.
 	FinishedAt time.Time
 	// Failure says for people how the pod failed; empty when it has not.
@@ -59,13 +65,16 @@ func NewPod(pod *corev1.Pod) (Pod, error) {
 		Scheduled:    pod.Spec.NodeName != "",
 		Gated:        len(pod.Spec.SchedulingGates) > 0,
 		Started:      hasStarted(pod),
+		CrashLooping: isCrashLooping(pod),
+		Node:         pod.Spec.NodeName,
 		FinishedAt:   finishedAt(pod),
 	}
 	if pod.DeletionTimestamp != nil {
 		requested := deletionRequested(pod)
 		out.DeletionRequested = &requested
+		out.DeletionDue = pod.DeletionTimestamp.Time
 	}
-	if pod.Status.Phase == corev1.PodFailed {
+	if pod.Status.Phase == corev1.PodFailed || out.CrashLooping {
 		out.Failure = describeFailure(pod)
 	}
 	return out, nil
@@ -102,6 +111,17 @@ func hasStarted(pod *corev1.Pod) bool {
 	return false
 }
 
+// isCrashLooping sees what the kubelet shows between two starts of a container that keeps
+// failing, which restartPolicy OnFailure allows in Training (D8).
+func isCrashLooping(pod *corev1.Pod) bool {
+	for _, status := range allStatuses(pod) {
+		if status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff" {
+			return true
+		}
+	}
+	return false
+}
+
 func allStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	statuses := make([]corev1.ContainerStatus, 0, len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses))
 	return append(append(statuses, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
@@ -130,6 +150,9 @@ func describeFailure(pod *corev1.Pod) string {
 	var parts []string
 	for _, status := range allStatuses(pod) {
 		t := status.State.Terminated
+		if status.State.Waiting != nil {
+			t = status.LastTerminationState.Terminated
+		}
 		if t == nil || t.ExitCode == 0 {
 			continue
 		}
@@ -146,6 +169,9 @@ func describeFailure(pod *corev1.Pod) string {
 		parts = append(parts, pod.Status.Reason)
 	}
 	text := "failed"
+	if pod.Status.Phase != corev1.PodFailed {
+		text = "fails again and again"
+	}
 	if len(parts) > 0 {
 		text += " (" + strings.Join(parts, "; ") + ")"
 	}

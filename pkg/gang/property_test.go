@@ -104,8 +104,12 @@ func randomCliqueSnapshot(r *rand.Rand) CliqueSnapshot {
 	clique := randomClique(r)
 	s := CliqueSnapshot{
 		Clique: clique, TemplateHash: "hash", Pods: randomPods(r, clique),
-		Parent:     oneOf(r, ParentActive, ParentActive, ParentActive, ParentFailing, ParentFinished, ParentDeleting),
-		Membership: Membership{Known: chance(r, 80), Scheduled: chance(r, 50), BaseScheduled: chance(r, 80)},
+		Parent:        oneOf(r, ParentActive, ParentActive, ParentActive, ParentFailing, ParentFinished, ParentDeleting),
+		Membership:    Membership{Known: chance(r, 80), Scheduled: chance(r, 50), BaseScheduled: chance(r, 80)},
+		OthersDrained: chance(r, 80),
+	}
+	if chance(r, 70) {
+		s.TerminationDelay = new(oneOf(r, 0, time.Minute, time.Hour))
 	}
 	for _, index := range MissingIndexes(clique, s.Pods) {
 		if chance(r, 50) {

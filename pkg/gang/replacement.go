@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -26,24 +27,52 @@ func backoff(count int32) time.Duration {
 	return delay
 }
 
-// podsToDelete are the pods that have no place any more. Absence of anything is never
-// a reason: only a deletion, a recorded decision, or the size is (D11).
-func podsToDelete(s CliqueSnapshot, pods podsOf) []Pod {
-	var out []Pod
+// backoffEnds is when a broken index may have another pod.
+func backoffEnds(failed *grovev1alpha1.FailedIndex) time.Time {
+	return failed.LastTime.Add(backoff(failed.Count))
+}
+
+// endsAt is when the attempt ends because of the clique; zero when nothing ends it. It is
+// then for the set to decide what follows.
+func endsAt(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus) time.Time {
+	if !isTraining(s.Clique) {
+		return time.Time{}
+	}
+	if failed := exhaustedIndex(s.Clique, status); failed != nil {
+		return failed.LastTime.Time
+	}
+	breach := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)
+	if breach == nil || breach.Status != metav1.ConditionTrue || s.TerminationDelay == nil {
+		return time.Time{}
+	}
+	return deadline(breach.LastTransitionTime, *s.TerminationDelay)
+}
+
+// mayReplace says that pods that failed are replaced: within the tolerance of minAvailable,
+// and between a breach and the end of its delay (D10).
+func mayReplace(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
+	end := endsAt(s, status)
+	return s.Parent == ParentActive && (end.IsZero() || end.After(now))
+}
+
+// podsToDelete are the pods that have no place any more, and the next moment at which a
+// failed one makes room. Absence of anything is never a reason: only a deletion, a
+// recorded decision, or the size is (D11).
+func podsToDelete(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus, now time.Time) (remove []Pod, next time.Time) {
 	add := func(pod Pod) {
 		if !pod.Terminating() {
-			out = append(out, pod)
+			remove = append(remove, pod)
 		}
 	}
 	if s.Clique.DeletionTimestamp != nil {
 		for _, pod := range s.Pods {
 			add(pod)
 		}
-		return out
+		return remove, next
 	}
 	if s.Parent == ParentDeleting {
 		// Whether the clique goes along or is orphaned shows in the clique itself.
-		return nil
+		return nil, next
 	}
 	for _, pod := range pods.old {
 		add(pod)
@@ -53,29 +82,36 @@ func podsToDelete(s CliqueSnapshot, pods podsOf) []Pod {
 	}
 	for _, index := range sortedKeys(pods.current) {
 		pod := pods.current[index]
-		switch {
-		case s.Parent == ParentFailing:
-			// Finished pods stay, so that their logs can be read (D12).
+		if s.Parent != ParentActive {
+			// Finished pods stay, so that their logs can be read. An active one below a
+			// parent that is over is there because two controllers overlapped (D11, D12).
 			if !pod.Ended() {
 				add(pod)
 			}
-		case s.Parent == ParentActive && !isTraining(s.Clique):
-			if failed := failureOf(&s.Clique.Status, index); pod.Ended() && failed != nil && failed.PodUID == pod.UID {
-				add(pod)
-			}
+			continue
 		}
+		failed := brokenIndex(status, index)
+		if !pod.Ended() || failed == nil || failed.PodUID != pod.UID || !mayReplace(s, status, now) {
+			continue
+		}
+		// In Training a failed pod stays as long as it can, so that it can be looked at.
+		if due := backoffEnds(failed); isTraining(s.Clique) && due.After(now) {
+			next = earliest(next, due)
+			continue
+		}
+		add(pod)
 	}
-	return out
+	return remove, next
 }
 
 // podsToCreate are the indexes to make pods for now, and the next moment at which a
 // back-off ends.
-func podsToCreate(s CliqueSnapshot, pods podsOf, completed indexset.Set, now time.Time) (create []int32, next time.Time) {
-	if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || !s.Membership.Known || s.Clique.Status.ObservedAttempt != s.Clique.Spec.Attempt {
+func podsToCreate(s CliqueSnapshot, pods podsOf, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) (create []int32, next time.Time) {
+	if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || !s.Membership.Known || status.ObservedAttempt != s.Clique.Spec.Attempt {
 		return nil, time.Time{}
 	}
 	// No pod of a new attempt before all old ones are gone (D19).
-	if len(pods.old) > 0 {
+	if len(pods.old) > 0 || !s.OthersDrained {
 		return nil, time.Time{}
 	}
 	need := effectiveMinAvailable(&s.Clique.Spec)
@@ -83,16 +119,17 @@ func podsToCreate(s CliqueSnapshot, pods podsOf, completed indexset.Set, now tim
 		if _, exists := pods.current[index]; exists || completed.Has(index) || !mayJoin(s.Membership, index < need) {
 			continue
 		}
-		failed := failureOf(&s.Clique.Status, index)
-		if failed != nil && isTraining(s.Clique) {
-			// The failure of a training pod is for the set to decide.
+		failed := brokenIndex(status, index)
+		if failed == nil && isTraining(s.Clique) && createdThisAttempt(s.Clique, status) && index < status.CreatedReplicas {
+			// Whether it is lost is for a live read to say.
 			continue
 		}
 		if failed != nil {
-			if due := failed.LastTime.Add(backoff(failed.Count)); due.After(now) {
-				if next.IsZero() || due.Before(next) {
-					next = due
-				}
+			if !mayReplace(s, status, now) {
+				continue
+			}
+			if due := backoffEnds(failed); due.After(now) {
+				next = earliest(next, due)
 				continue
 			}
 		}

@@ -32,6 +32,14 @@ func allReady(c *grovev1alpha1.PodClique) {
 	c.Status.ReadyReplicas, c.Status.WasAvailable = 1, true
 }
 
+// breachedFor is a member that was available and is not any more.
+func breachedFor(lasted time.Duration) cliqueOption {
+	return func(c *grovev1alpha1.PodClique) {
+		c.Status.WasAvailable = true
+		condition(grovev1alpha1.ConditionTypeMinAvailableBreached, metav1.ConditionTrue, grovev1alpha1.ReasonInsufficientReadyPods, -lasted)(c)
+	}
+}
+
 func allUpdated(c *grovev1alpha1.PodClique) { c.Status.UpdatedReplicas = 1 }
 
 func TestDecideGroup(t *testing.T) {
@@ -74,8 +82,8 @@ func TestDecideGroup(t *testing.T) {
 			outcome{3, 3, 2, 1, sufficient, "2 of 3 copies are available, at least 1 are needed"},
 		},
 		"once available, too few are a breach": {
-			2, ptr.To[int32](2), cliques{inCopy("0", allReady), inCopy("0", allReady), inCopy("1", allPlaced), inCopy("1", allPlaced)},
-			outcome{2, 2, 1, 0, breach, "1 of 2 copies are available, at least 2 are needed"},
+			2, ptr.To[int32](2), cliques{inCopy("0", allReady), inCopy("0", allReady), inCopy("1", allPlaced, breachedFor(time.Minute)), inCopy("1", allPlaced)},
+			outcome{2, 2, 1, 0, breach, "1 of 2 copies are available, at least 2 are needed: 1 breached, 0 recovering"},
 		},
 		"a copy that was available with some of its cliques alone is none": {
 			2, ptr.To[int32](1), cliques{inCopy("0", wasAvailable), inCopy("0"), inCopy("1"), inCopy("1", wasAvailable)},
@@ -83,7 +91,7 @@ func TestDecideGroup(t *testing.T) {
 		},
 		"a copy whose cliques begin a new attempt is not available": {
 			1, ptr.To[int32](1), cliques{inCopy("0", allReady, attempt(1)), inCopy("0", allReady)},
-			outcome{1, 0, 0, 0, breach, "0 of 1 copies are available, at least 1 are needed"},
+			outcome{1, 0, 0, 0, never, "0 of 1 copies are available, at least 1 are needed"},
 		},
 		"copies above the size do not count": {
 			1, ptr.To[int32](1), cliques{inCopy("0", allPlaced), inCopy("0"), inCopy("1", allReady), inCopy("1", allReady)},
@@ -111,12 +119,13 @@ func TestDecideGroup(t *testing.T) {
 				Spec:       grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: tc.replicas, MinAvailable: tc.minimum, CliqueNames: []string{"a", "b"}},
 				Status: grovev1alpha1.PodCliqueScalingGroupStatus{
 					Replicas: 9, ScheduledReplicas: 9, AvailableReplicas: 9, UpdatedReplicas: 9,
-					ReplicaAttempts: []grovev1alpha1.ScalingGroupReplicaAttempt{{Index: 1, Attempt: 2}},
+					ReplicaAttempts: []grovev1alpha1.ScalingGroupReplicaAttempt{{Index: 9, Attempt: 2}},
 				},
 			}
 			before := scalingGroup.DeepCopy()
 			snapshot := GroupSnapshot{Group: scalingGroup, Cliques: tc.cliques}
-			status, changed := DecideGroup(snapshot, now)
+			decision := DecideGroup(snapshot, now)
+			status, changed := decision.Status, decision.Changed
 			expect(t, "the group that was read", before, scalingGroup)
 			c := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)
 			if c == nil {
@@ -131,8 +140,7 @@ func TestDecideGroup(t *testing.T) {
 			expect(t, "changed", true, changed)
 
 			scalingGroup.Status = status
-			_, changed = DecideGroup(snapshot, now.Add(time.Hour))
-			expect(t, "changed again", false, changed)
+			expect(t, "changed again", false, DecideGroup(snapshot, now.Add(time.Hour)).Changed)
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,26 +31,13 @@ type SetSnapshot struct {
 	Groups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Gangs are the PodGangs of the set, by name.
 	Gangs map[string]*schedulerv1alpha1.PodGang
+	// FinishedAt is when the last pod of the set finished its work, as a live list shows
+	// it; zero when one has not. It is looked at once the runtime deadline has passed.
+	FinishedAt time.Time
 	// NoActivePods says that a live list, made after FailureTarget was recorded, showed
 	// no pod of the set that may still run.
 	NoActivePods bool
 }
-
-// Event is told once the write that it reports has been accepted.
-type Event struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason in one word, and Message for people.
-	Reason, Message string
-}
-
-// Reasons of events.
-const (
-	EventPodCliqueFailed     = "PodCliqueFailed"
-	EventMaxRestartsExceeded = "MaxRestartsExceeded"
-	EventWorkloadSucceeded   = "WorkloadSucceeded"
-	EventWorkloadFailed      = "WorkloadFailed"
-)
 
 // SetDecision is what is to be done about one set.
 type SetDecision struct {
@@ -61,8 +47,13 @@ type SetDecision struct {
 	Changed bool
 	// Urgent says that Status holds more than other counts, so it is written at once.
 	Urgent bool
+	// Confirm are cliques because of whose breach Status ends attempts. The breach is
+	// looked at live before Status is written.
+	Confirm []*grovev1alpha1.PodClique
 	// Events tell of what Status decides.
 	Events []Event
+	// Next is when to look again though nothing has happened; zero for never.
+	Next time.Time
 }
 
 // DecideSet decides about one set.
@@ -70,20 +61,24 @@ func DecideSet(s SetSnapshot, now time.Time) SetDecision {
 	status := s.Set.Status.DeepCopy()
 	status.ObservedGeneration = ptr.To(s.Set.Generation)
 	replicas := observeReplicas(s)
-	sum(s, replicas, status)
 
-	var events []Event
-	if !isFinished(status) && s.Set.DeletionTimestamp == nil {
+	var decision SetDecision
+	active := !isFinished(status) && s.Set.DeletionTimestamp == nil
+	if active && !isFailing(status) {
+		decision = decideAttempts(s, replicas, status, now)
+	}
+	sum(s, replicas, status)
+	if active {
 		status.ReplicaStatuses = replicaStatuses(s, replicas)
 		setUpdatePending(s, status, now)
-		events = decidePhase(s, replicas, status, now)
+		decision.Events = append(decision.Events, decidePhase(s, replicas, status, now)...)
+		setRestarting(s, replicas, status, now)
 	}
-	return SetDecision{
-		Status:  *status,
-		Changed: !apiequality.Semantic.DeepEqual(s.Set.Status, *status),
-		Urgent:  !apiequality.Semantic.DeepEqual(withoutSetCounts(&s.Set.Status), withoutSetCounts(status)),
-		Events:  events,
-	}
+	setStuck(s, status, now)
+	decision.Status = *status
+	decision.Changed = !apiequality.Semantic.DeepEqual(s.Set.Status, *status)
+	decision.Urgent = !apiequality.Semantic.DeepEqual(withoutSetCounts(&s.Set.Status), withoutSetCounts(status))
+	return decision
 }
 
 // replicaState is what one replica comes to.
@@ -97,8 +92,12 @@ type replicaState struct {
 	updated   bool
 	pods      int32
 	ready     int32
-	failures  []string
 	cliques   []cliqueState
+	// restartCause says why the decision at hand raised the attempt; empty when it did not.
+	restartCause string
+	// recovering are copies of scaling groups that were recycled and have not been
+	// available since.
+	recovering bool
 }
 
 // cliqueState is an expected clique and the PodClique that stands for it, if any.
@@ -107,16 +106,23 @@ type cliqueState struct {
 	object *grovev1alpha1.PodClique
 }
 
-func observeReplicas(s SetSnapshot) []replicaState {
-	sizes := func(replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
-		if object := s.Groups[naming.ScalingGroup(s.Set.Name, replica, group.Name)]; object != nil {
-			return object.Spec.Replicas
-		}
-		return TemplateSizes(replica, group)
+// groupObject is the scaling group of a replica, nil when it does not exist.
+func (s SetSnapshot) groupObject(replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig) *grovev1alpha1.PodCliqueScalingGroup {
+	return s.Groups[naming.ScalingGroup(s.Set.Name, replica, group.Name)]
+}
+
+// sizes are those of the scaling groups as they are now.
+func (s SetSnapshot) sizes(replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
+	if object := s.groupObject(replica, group); object != nil {
+		return object.Spec.Replicas
 	}
+	return TemplateSizes(replica, group)
+}
+
+func observeReplicas(s SetSnapshot) []replicaState {
 	out := make([]replicaState, 0, s.Set.Spec.Replicas)
 	for index := range s.Set.Spec.Replicas {
-		out = append(out, observeReplica(s, index, sizes))
+		out = append(out, observeReplica(s, index, s.sizes))
 	}
 	return out
 }
@@ -129,7 +135,7 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 		object := s.Cliques[expected.Name]
 		state.cliques = append(state.cliques, cliqueState{expected, object})
 		wanted, ready := expected.Template.Spec.Replicas, int32(0)
-		current := isCurrent(object, state.attempt)
+		current := isCurrent(object, state.attempt+CopyAttempt(s.Groups[expected.GroupName], expected.Copy))
 		ok := current && IsAvailable(object)
 		if object != nil {
 			wanted = object.Spec.Replicas
@@ -138,9 +144,6 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 		if current {
 			ready = Available(object)
 			state.running = state.running || object.Status.RunningReplicas > 0
-			for _, failed := range object.Status.FailedIndexes {
-				state.failures = append(state.failures, fmt.Sprintf("%s of replica %d: %d/%d available, %s", expected.Template.Name, index, ready, wanted, failed.Message))
-			}
 		}
 		state.pods += wanted
 		state.ready += ready
@@ -155,6 +158,7 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 		}
 		if !ok {
 			unavailableCopies[expected.Group.Name][expected.Copy] = true
+			state.recovering = state.recovering || (recycledSince(s.Groups[expected.GroupName], expected.Copy, state.attempt) && !(current && object.Status.WasAvailable))
 		}
 	}
 	for i := range s.Set.Spec.Template.PodCliqueScalingGroups {
@@ -165,10 +169,10 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 	return state
 }
 
-// isCurrent says that the status of a clique speaks of its replica's attempt, or of a
-// later one of its own: what an earlier attempt came to counts for nothing (D3).
-func isCurrent(clique *grovev1alpha1.PodClique, replicaAttempt int32) bool {
-	return clique != nil && clique.Status.ObservedAttempt == clique.Spec.Attempt && clique.Spec.Attempt >= replicaAttempt
+// isCurrent says that the status of a clique speaks of an attempt or of a later one: what
+// an earlier attempt came to counts for nothing (D3).
+func isCurrent(clique *grovev1alpha1.PodClique, attempt int32) bool {
+	return clique != nil && clique.Status.ObservedAttempt == clique.Spec.Attempt && clique.Spec.Attempt >= attempt
 }
 
 // sum sets the counters of the set.
@@ -199,36 +203,38 @@ func isFinished(status *grovev1alpha1.PodCliqueSetStatus) bool {
 	return status.Phase == grovev1alpha1.PodCliqueSetSucceeded || status.Phase == grovev1alpha1.PodCliqueSetFailed
 }
 
+func isFailing(status *grovev1alpha1.PodCliqueSetStatus) bool {
+	return meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionTypeFailureTarget)
+}
+
 // decidePhase moves the phase of the set (D18, seed 000). Terminal phases never get here.
 func decidePhase(s SetSnapshot, replicas []replicaState, status *grovev1alpha1.PodCliqueSetStatus, now time.Time) []Event {
 	generation := s.Set.Generation
-	if s.Set.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining {
-		if failing := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeFailureTarget); failing != nil && failing.Status == metav1.ConditionTrue {
-			if !s.NoActivePods {
-				return nil
-			}
-			status.Phase = grovev1alpha1.PodCliqueSetFailed
-			status.CompletionTime = ptr.To(metav1.NewTime(now))
-			setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeFailed, metav1.ConditionTrue, failing.Reason, failing.Message)
-			clearWaiting(status)
-			return []Event{{corev1.EventTypeWarning, EventWorkloadFailed, failing.Message}}
+	failing := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeFailureTarget)
+	switch {
+	case isFailing(status) && s.NoActivePods:
+		status.Phase = grovev1alpha1.PodCliqueSetFailed
+		status.CompletionTime = completionTime(status, now)
+		setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeFailed, metav1.ConditionTrue, failing.Reason, failing.Message)
+		endReplicas(status, grovev1alpha1.PodCliqueSetFailed)
+		return []Event{{corev1.EventTypeWarning, EventWorkloadFailed, failing.Message}}
+	// Failure and success seen together: failure wins (D7).
+	case !isFailing(status) && s.Set.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining && allSucceeded(replicas):
+		status.Phase = grovev1alpha1.PodCliqueSetSucceeded
+		status.CompletionTime = completionTime(status, now)
+		// A job may end within the second of its start, and a set that is first seen
+		// when it is over has started, too.
+		if status.StartTime == nil {
+			status.StartTime = status.CompletionTime
 		}
-		// Failure and success seen together: failure wins (D7).
-		if failures := allFailures(replicas); len(failures) > 0 {
-			return startFailing(status, generation, failures, now)
-		}
-		if allSucceeded(replicas) {
-			status.Phase = grovev1alpha1.PodCliqueSetSucceeded
-			status.CompletionTime = ptr.To(metav1.NewTime(now))
-			message := fmt.Sprintf("all %d pods of %d replicas exited with 0", status.Pods, len(replicas))
-			setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasSucceeded, message)
-			clearWaiting(status)
-			return []Event{{corev1.EventTypeNormal, EventWorkloadSucceeded, message}}
-		}
+		message := fmt.Sprintf("all %d pods of %d replicas exited with 0", status.Pods, len(replicas))
+		setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasSucceeded, message)
+		endReplicas(status, grovev1alpha1.PodCliqueSetSucceeded)
+		return []Event{{corev1.EventTypeNormal, EventWorkloadSucceeded, message}}
 	}
 	status.Phase = grovev1alpha1.PodCliqueSetPending
-	for _, replica := range replicas {
-		if replica.running {
+	for i := range replicas {
+		if replicas[i].running {
 			status.Phase = grovev1alpha1.PodCliqueSetRunning
 		}
 	}
@@ -238,27 +244,25 @@ func decidePhase(s SetSnapshot, replicas []replicaState, status *grovev1alpha1.P
 	return nil
 }
 
-// startFailing records the decision to fail. Pods are terminated after it, and Failed
-// is set when none is left (D4).
-func startFailing(status *grovev1alpha1.PodCliqueSetStatus, generation int64, failures []string, now time.Time) []Event {
-	const shown = 3
-	message := strings.Join(failures[:min(len(failures), shown)], "; ")
-	if len(failures) > shown {
-		message += fmt.Sprintf("; and %d more", len(failures)-shown)
+// completionTime is now, though not before the start: another controller, whose clock was
+// ahead, may have recorded that.
+func completionTime(status *grovev1alpha1.PodCliqueSetStatus, now time.Time) *metav1.Time {
+	if status.StartTime != nil && now.Before(status.StartTime.Time) {
+		return status.StartTime.DeepCopy()
 	}
-	setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeFailureTarget, metav1.ConditionTrue, grovev1alpha1.ReasonMaxRestartsExceeded, message)
-	return []Event{
-		{corev1.EventTypeWarning, EventPodCliqueFailed, message},
-		{corev1.EventTypeWarning, EventMaxRestartsExceeded, "no restart is left: all active pods are terminated"},
-	}
+	return ptr.To(metav1.NewTime(now))
 }
 
-func allFailures(replicas []replicaState) []string {
-	var out []string
-	for _, replica := range replicas {
-		out = append(out, replica.failures...)
+// endReplicas gives replicas that have not ended by themselves the phase of the set; none
+// waits any more.
+func endReplicas(status *grovev1alpha1.PodCliqueSetStatus, phase grovev1alpha1.PodCliqueSetPhase) {
+	for i := range status.ReplicaStatuses {
+		replica := &status.ReplicaStatuses[i]
+		replica.WaitingFor = nil
+		if replica.Phase != grovev1alpha1.PodCliqueSetSucceeded {
+			replica.Phase = phase
+		}
 	}
-	return out
 }
 
 func allSucceeded(replicas []replicaState) bool {
@@ -268,12 +272,6 @@ func allSucceeded(replicas []replicaState) bool {
 		}
 	}
 	return len(replicas) > 0
-}
-
-func clearWaiting(status *grovev1alpha1.PodCliqueSetStatus) {
-	for i := range status.ReplicaStatuses {
-		status.ReplicaStatuses[i].WaitingFor = nil
-	}
 }
 
 // replicaStatuses tells of each replica in Training, and in Inference of those that
@@ -361,6 +359,22 @@ func setUpdatePending(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, n
 	}
 	setCondition(&status.Conditions, s.Set.Generation, now, grovev1alpha1.ConditionTypeUpdatePending, metav1.ConditionTrue, grovev1alpha1.ReasonTemplateChanged,
 		fmt.Sprintf("pods of %d cliques were made from an earlier template: %s", len(pending), pending[0]))
+}
+
+// setStuck tells of cliques whose pods do not go though they were deleted.
+func setStuck(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, now time.Time) {
+	var stuck []string
+	for _, name := range slices.Sorted(maps.Keys(s.Cliques)) {
+		if c := meta.FindStatusCondition(s.Cliques[name].Status.Conditions, grovev1alpha1.ConditionTypePodsStuckTerminating); c != nil && c.Status == metav1.ConditionTrue {
+			stuck = append(stuck, name+": "+c.Message)
+		}
+	}
+	if len(stuck) == 0 {
+		meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypePodsStuckTerminating)
+		return
+	}
+	setCondition(&status.Conditions, s.Set.Generation, now, grovev1alpha1.ConditionTypePodsStuckTerminating, metav1.ConditionTrue, grovev1alpha1.ReasonPodsTerminating,
+		firstOf(stuck, maxCauses, "; "))
 }
 
 // withoutSetCounts is what of a status is worth a write of its own.

@@ -22,6 +22,7 @@ func cacheOptions() crcache.Options {
 		ByObject: map[client.Object]crcache.ByObject{
 			&corev1.Pod{}:     {Label: ours, Transform: stripPod},
 			&corev1.Service{}: {Label: ours},
+			&corev1.Node{}:    {Transform: stripNode},
 		},
 	}
 }
@@ -61,6 +62,18 @@ func stripPod(obj any) (any, error) {
 	}, nil
 }
 
+// stripNode keeps of a node that it is there, and whether it is out of service.
+func stripNode(obj any) (any, error) {
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return obj, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
+		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints},
+	}, nil
+}
+
 func ourLabels(all map[string]string) map[string]string {
 	out := make(map[string]string, 4)
 	for _, key := range []string{labels.PartOf, labels.PodIndex, labels.RestartAttempt, labels.PodTemplateHash} {
@@ -83,13 +96,22 @@ func readyCondition(conditions []corev1.PodCondition) []corev1.PodCondition {
 func containerStates(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	out := make([]corev1.ContainerStatus, 0, len(statuses))
 	for _, status := range statuses {
-		state := corev1.ContainerState{Running: status.State.Running}
-		if t := status.State.Terminated; t != nil {
-			state.Terminated = &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Reason: t.Reason, FinishedAt: t.FinishedAt}
+		kept := corev1.ContainerStatus{Name: status.Name, State: corev1.ContainerState{Running: status.State.Running, Terminated: exitOf(status.State.Terminated)}}
+		if waiting := status.State.Waiting; waiting != nil {
+			// A container that waits to be started once more says with what it ended.
+			kept.State.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason}
+			kept.LastTerminationState.Terminated = exitOf(status.LastTerminationState.Terminated)
 		}
-		out = append(out, corev1.ContainerStatus{Name: status.Name, State: state})
+		out = append(out, kept)
 	}
 	return out
+}
+
+func exitOf(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+	if t == nil {
+		return nil
+	}
+	return &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Reason: t.Reason, FinishedAt: t.FinishedAt}
 }
 
 // isServed says whether a discovery answer lists a resource.

@@ -27,7 +27,8 @@ import (
 	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
-	"github.com/copse-dev/copse/pkg/podspec"
+	"github.com/copse-dev/copse/pkg/metrics"
+	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/pkg/scheduling"
 )
 
@@ -45,6 +46,7 @@ type Reconciler struct {
 	Backend scheduling.Backend
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
+	Metrics       *metrics.Metrics
 }
 
 // Reconcile observes one clique, decides, records, and acts on what is recorded (D4).
@@ -56,14 +58,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if isOrphaning(clique) {
 		return reconcile.Result{}, r.release(ctx, clique)
 	}
-	o, err := r.observe(ctx, clique)
+	now := r.Clock.Now()
+	o, err := r.observe(ctx, clique, now)
 	if err != nil || o == nil {
 		return reconcile.Result{}, err
 	}
-	now := r.Clock.Now()
 	decision := gang.DecideClique(o.snapshot, now)
 
-	wait, err := r.record(ctx, clique, decision, now)
+	wait, err := r.record(ctx, o, decision, now)
 	if err != nil || decision.Record {
 		return reconcile.Result{}, err
 	}
@@ -73,19 +75,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if clique.DeletionTimestamp != nil && len(o.snapshot.Pods) == 0 {
 		return reconcile.Result{}, r.finalize(ctx, clique)
 	}
-	return reconcile.Result{RequeueAfter: earliest(wait, decision.Next, now)}, nil
-}
-
-// earliest is the time until the first of two moments, 0 when there is none.
-func earliest(wait time.Duration, next, now time.Time) time.Duration {
-	if next.IsZero() {
-		return wait
+	if next := pace.Until(decision.Next, now); wait == 0 || (next > 0 && next < wait) {
+		wait = next
 	}
-	until := max(next.Sub(now), time.Millisecond)
-	if wait == 0 {
-		return until
-	}
-	return min(wait, until)
+	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
 // observation is what was read in one pass.
@@ -97,7 +90,7 @@ type observation struct {
 
 // observe does all reads of a pass. It returns nil when the clique has no set: nobody
 // says what its pods should be.
-func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodClique) (*observation, error) {
+func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodClique, now time.Time) (*observation, error) {
 	o := &observation{snapshot: gang.CliqueSnapshot{Clique: clique}}
 	var err error
 	if o.set, err = r.setOf(ctx, clique); err != nil {
@@ -113,6 +106,7 @@ func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodCliqu
 		if template := gang.TemplateOf(o.set, clique); template != nil {
 			o.snapshot.TemplateHash = gang.TemplateHash(o.set, template.Name)
 		}
+		o.snapshot.TerminationDelay = gang.TerminationDelay(o.set, clique)
 	}
 	if o.podGang, o.snapshot.Membership, err = r.membership(ctx, clique); err != nil {
 		return nil, err
@@ -129,7 +123,11 @@ func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodCliqu
 			return nil, err
 		}
 	}
-	return o, nil
+	if o.snapshot.OthersDrained, err = r.othersDrained(ctx, o); err != nil {
+		return nil, err
+	}
+	o.snapshot.DeadNodes, err = r.deadNodes(ctx, gang.OverdueNodes(o.snapshot.Pods, now))
+	return o, err
 }
 
 // lookForMissing reads the clique's pods past the cache: absence from a cache proves
@@ -221,7 +219,7 @@ func (r *Reconciler) gangWithName(ctx context.Context, clique *grovev1alpha1.Pod
 // isForAttempt says that a gang names the clique's pods as they are now: the gang
 // follows the clique's attempt, and the scheduler's group follows the gang's.
 func isForAttempt(podGang *schedulerv1alpha1.PodGang, clique *grovev1alpha1.PodClique) bool {
-	want := podspec.Render(clique, 0, podspec.Context{}).Name
+	want := naming.Pod(clique.Name, clique.UID, 0, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash])
 	for _, group := range podGang.Spec.PodGroups {
 		if group.Name != clique.Name {
 			continue
@@ -233,11 +231,12 @@ func isForAttempt(podGang *schedulerv1alpha1.PodGang, clique *grovev1alpha1.PodC
 
 // record writes the status when there is something to tell: decisions and transitions
 // at once, mere counts at most once a second. It returns how long the counts wait.
-func (r *Reconciler) record(ctx context.Context, clique *grovev1alpha1.PodClique, decision gang.CliqueDecision, now time.Time) (time.Duration, error) {
+func (r *Reconciler) record(ctx context.Context, o *observation, decision gang.CliqueDecision, now time.Time) (time.Duration, error) {
 	if !decision.Changed {
 		return 0, nil
 	}
-	if wait := r.Pace.Wait(clique.UID, now); wait > 0 && !decision.Urgent && !decision.Record {
+	clique := o.snapshot.Clique
+	if wait := r.Pace.Wait(clique.UID, clique.Spec.Replicas, now); wait > 0 && !decision.Urgent && !decision.Record {
 		return wait, nil
 	}
 	updated := clique.DeepCopy()
@@ -249,12 +248,20 @@ func (r *Reconciler) record(ctx context.Context, clique *grovev1alpha1.PodClique
 	// The status that was written is what later writes of this pass build on.
 	clique.ResourceVersion = updated.ResourceVersion
 	clique.Status = updated.Status
+	// Events follow the write that they report. Who looks at the set sees them as well.
+	for _, e := range decision.Events {
+		r.Metrics.Decision(e.Reason)
+		r.Recorder.Eventf(clique, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
+		if o.set != nil {
+			r.Recorder.Eventf(o.set, clique, e.Type, e.Reason, e.Reason, "%s", e.Message)
+		}
+	}
 	return 0, nil
 }
 
 // apply makes and deletes pods, after one look at the set as it is.
 func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.CliqueDecision) error {
-	if len(decision.Create)+len(decision.Delete) == 0 {
+	if len(decision.Create)+len(decision.Delete)+len(decision.ForceDelete) == 0 {
 		return nil
 	}
 	clique := o.snapshot.Clique
@@ -275,8 +282,15 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 			return err
 		}
 	}
-	err := r.deletePods(ctx, clique, remove)
-	return errors.Join(err, r.createPods(ctx, o, decision.Create))
+	errs := []error{r.deletePods(ctx, clique, remove), r.deletePods(ctx, clique, decision.ForceDelete, client.GracePeriodSeconds(0))}
+	if len(decision.Create) > 0 {
+		ok, err := r.mayBeginAttempt(ctx, o)
+		errs = append(errs, err)
+		if ok {
+			errs = append(errs, r.createPods(ctx, o, decision.Create))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // attemptOf is the attempt of the set's replica that a clique belongs to.

@@ -607,22 +607,3 @@ func TestCountsArePaced(t *testing.T) {
 	}
 	expect(t, "and is written", []string{"status PodClique llm-0-worker"}, c.writes)
 }
-
-func TestEarliest(t *testing.T) {
-	in := now.Add
-	tests := map[string]struct {
-		wait time.Duration
-		next time.Time
-		want time.Duration
-	}{
-		"nothing to wait for":    {0, time.Time{}, 0},
-		"counts":                 {time.Second, time.Time{}, time.Second},
-		"a deadline":             {0, in(time.Minute), time.Minute},
-		"counts first":           {time.Second, in(time.Minute), time.Second},
-		"the deadline first":     {time.Second, in(time.Millisecond), time.Millisecond},
-		"a deadline that is now": {0, now, time.Millisecond},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) { expect(t, "wait", tc.want, earliest(tc.wait, tc.next, now)) })
-	}
-}

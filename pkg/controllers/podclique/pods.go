@@ -146,13 +146,13 @@ func reasonOf(errs []error) string {
 
 // deletePods deletes pods by UID, in parallel: a pod that took the name of another is
 // never hit.
-func (r *Reconciler) deletePods(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod) error {
+func (r *Reconciler) deletePods(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod, options ...client.DeleteOption) error {
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
 	for _, pod := range pods {
 		group.Go(func() error {
 			obj := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: clique.Namespace, Name: pod.Name}}
-			err := r.Client.Delete(ctx, obj, client.Preconditions{UID: &pod.UID})
+			err := r.Client.Delete(ctx, obj, append([]client.DeleteOption{client.Preconditions{UID: &pod.UID}}, options...)...)
 			// Another UID under the name is a conflict: the pod that was meant is gone.
 			if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 				return fmt.Errorf("delete pod %s: %w", pod.Name, err)

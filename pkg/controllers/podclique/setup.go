@@ -36,6 +36,10 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 			handler.TypedEnqueueRequestsFromMapFunc(r.cliquesOfGang), gangChanged())).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodCliqueSet{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.cliquesOfSet), parentChanged())).
+		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodClique{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.siblings), drained())).
+		WatchesRawSource(source.Kind(cache, &corev1.Node{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.cliquesOfNode), nodeDied())).
 		Complete(r)
 }
 
@@ -54,9 +58,44 @@ func gangChanged() predicate.TypedPredicate[*schedulerv1alpha1.PodGang] {
 func parentChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueSet] {
 	return predicate.TypedFuncs[*grovev1alpha1.PodCliqueSet]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueSet]) bool {
-			return e.ObjectOld.Generation != e.ObjectNew.Generation || gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew)
+			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
+				gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew) ||
+				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew)
 		},
 	}
+}
+
+// drained lets through cliques whose last old pod has gone, or that have gone themselves:
+// others may wait for that (D19).
+func drained() predicate.TypedPredicate[*grovev1alpha1.PodClique] {
+	return predicate.TypedFuncs[*grovev1alpha1.PodClique]{
+		CreateFunc: func(event.TypedCreateEvent[*grovev1alpha1.PodClique]) bool { return false },
+		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodClique]) bool {
+			before, after := &e.ObjectOld.Status, &e.ObjectNew.Status
+			return (before.OldReplicas > 0 || before.ObservedAttempt != after.ObservedAttempt) && after.OldReplicas == 0
+		},
+	}
+}
+
+// siblings are the cliques of the same replica that are in the middle of a restart.
+func (r *Reconciler) siblings(ctx context.Context, clique *grovev1alpha1.PodClique) []reconcile.Request {
+	replica, ok := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
+	if !ok {
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, ref := range clique.OwnerReferences {
+		var cliques grovev1alpha1.PodCliqueList
+		if ref.Kind != "PodCliqueSet" || r.Cache.List(ctx, &cliques, index.OwnedByReplica(clique.Namespace, ref.UID, replica)...) != nil {
+			continue
+		}
+		for i := range cliques.Items {
+			if cliques.Items[i].UID != clique.UID && isBeginning(&cliques.Items[i]) {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cliques.Items[i])})
+			}
+		}
+	}
+	return requests
 }
 
 // cliquesOfGang are the gang's own cliques and, for a base gang, those of the replica's

@@ -7,30 +7,36 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/confirm"
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/controllers/internal/live"
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/metrics"
 )
 
 // Reconciler writes the status of scaling groups.
 type Reconciler struct {
 	Client client.Client
-	Live   client.Reader
-	Clock  clock.Clock
+	// Cache is the client's cache without its waiting for own writes: for event handlers,
+	// which must not block.
+	Cache    client.Reader
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Clock    clock.Clock
+	Metrics  *metrics.Metrics
 }
 
 // Reconcile writes the status of one scaling group, or lets a deleted one go.
@@ -46,16 +52,70 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if group.DeletionTimestamp != nil {
 		return reconcile.Result{}, r.finalize(ctx, group, members.Items)
 	}
-	status, changed := gang.DecideGroup(gang.GroupSnapshot{Group: group, Cliques: members.Items}, r.Clock.Now())
-	if !changed {
-		return reconcile.Result{}, nil
+	pcs, err := r.setOf(ctx, group)
+	if err != nil || pcs == nil {
+		return reconcile.Result{}, err
+	}
+	now := r.Clock.Now()
+	decision := gang.DecideGroup(snapshotOf(pcs, group, members.Items), now)
+	if !decision.Changed {
+		return reconcile.Result{RequeueAfter: pace.Until(decision.Next, now)}, nil
+	}
+	if len(decision.Confirm) > 0 {
+		if ok, err := r.confirm(ctx, pcs, group, decision, now); err != nil || !ok {
+			return reconcile.Result{}, err
+		}
 	}
 	updated := group.DeepCopy()
-	updated.Status = status
+	updated.Status = decision.Status
 	if err := r.Client.Status().Update(ctx, updated); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("write the status: %w", err)
 	}
-	return reconcile.Result{}, nil
+	for _, e := range decision.Events {
+		r.Metrics.Decision(e.Reason)
+		r.Recorder.Eventf(pcs, group, e.Type, e.Reason, e.Reason, "%s", e.Message)
+	}
+	return reconcile.Result{RequeueAfter: pace.Until(decision.Next, now)}, nil
+}
+
+// confirm looks past the cache before copies are recycled: at the set, which may have
+// begun another attempt, and at the breaches.
+func (r *Reconciler) confirm(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroup, decision gang.GroupDecision, now time.Time) (bool, error) {
+	current, err := live.Set(ctx, r.Live, client.ObjectKeyFromObject(pcs), pcs.UID)
+	if err != nil || current == nil {
+		return false, err
+	}
+	replica, _ := labels.ParseIndex(group.Labels[labels.ReplicaIndex])
+	if gang.ParentOf(current) != gang.ParentActive || gang.ReplicaAttempt(current, replica) != gang.ReplicaAttempt(pcs, replica) {
+		return false, nil
+	}
+	return confirm.Breaches(ctx, r.Live, decision.Confirm, now)
+}
+
+func snapshotOf(pcs *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroup, members []grovev1alpha1.PodClique) gang.GroupSnapshot {
+	replica, _ := labels.ParseIndex(group.Labels[labels.ReplicaIndex])
+	return gang.GroupSnapshot{
+		Group: group, Cliques: members,
+		SetAttempt:       gang.ReplicaAttempt(pcs, replica),
+		Parent:           gang.ParentOf(pcs),
+		TerminationDelay: gang.GroupTerminationDelay(pcs, group),
+	}
+}
+
+// setOf is the set that a group belongs to, nil when there is none any more.
+func (r *Reconciler) setOf(ctx context.Context, group *grovev1alpha1.PodCliqueScalingGroup) (*grovev1alpha1.PodCliqueSet, error) {
+	ref := metav1.GetControllerOfNoCopy(group)
+	if ref == nil || ref.Kind != "PodCliqueSet" || ref.APIVersion != grovev1alpha1.SchemeGroupVersion.String() {
+		return nil, nil
+	}
+	pcs := &grovev1alpha1.PodCliqueSet{}
+	if err := r.Client.Get(ctx, types.NamespacedName{Namespace: group.Namespace, Name: ref.Name}, pcs); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if pcs.UID != ref.UID {
+		return nil, nil
+	}
+	return pcs, nil
 }
 
 // finalize deletes the members of a deleted group, unless they are to be orphaned, and
@@ -98,25 +158,4 @@ func (r *Reconciler) deleteMembers(ctx context.Context, members []grovev1alpha1.
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Setup adds the controller to a manager.
-func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) error {
-	cache := mgr.GetCache()
-	return builder.ControllerManagedBy(mgr).
-		Named("podcliquescalinggroup").
-		WithOptions(options).
-		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodCliqueScalingGroup{},
-			&handler.TypedEnqueueRequestForObject[*grovev1alpha1.PodCliqueScalingGroup]{})).
-		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodClique{},
-			handler.TypedEnqueueRequestsFromMapFunc(groupOfClique))).
-		Complete(r)
-}
-
-func groupOfClique(_ context.Context, clique *grovev1alpha1.PodClique) []reconcile.Request {
-	ref := metav1.GetControllerOfNoCopy(clique)
-	if ref == nil || ref.Kind != "PodCliqueScalingGroup" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: clique.Namespace, Name: ref.Name}}}
 }

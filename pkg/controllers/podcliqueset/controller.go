@@ -7,18 +7,22 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/confirm"
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/controllers/internal/live"
 	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
@@ -51,12 +55,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, r.finalize(ctx, pcs, o)
 	}
 	now := r.Clock.Now()
+	if err := r.lookWhoFinished(ctx, o, now); err != nil {
+		return reconcile.Result{}, err
+	}
 	decision := gang.DecideSet(o.snapshot, now)
 	if !decision.Changed {
-		return reconcile.Result{}, nil
+		return reconcile.Result{RequeueAfter: pace.Until(decision.Next, now)}, nil
 	}
-	if wait := r.Pace.Wait(pcs.UID, now); wait > 0 && !decision.Urgent {
+	if wait := r.Pace.Wait(pcs.UID, decision.Status.Pods, now); wait > 0 && !decision.Urgent {
+		if next := pace.Until(decision.Next, now); next > 0 {
+			wait = min(wait, next)
+		}
 		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	confirmed, err := confirm.Breaches(ctx, r.Live, decision.Confirm, now)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !confirmed {
+		// What has changed is on its way as an event.
+		log.FromContext(ctx).V(1).Info("A breach that the cache shows is over")
+		return reconcile.Result{}, nil
 	}
 	updated := pcs.DeepCopy()
 	updated.Status = decision.Status
@@ -69,7 +88,33 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.Metrics.Decision(e.Reason)
 		r.Recorder.Eventf(pcs, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
 	}
-	return reconcile.Result{}, nil
+	// The write brings the next pass, unless nothing but the time is missing.
+	return reconcile.Result{RequeueAfter: pace.Until(decision.Next, now)}, nil
+}
+
+// lookWhoFinished reads live when the pods finished, once the runtime deadline has passed:
+// a job that was done in time has not failed, though nobody has noted it yet (D7).
+func (r *Reconciler) lookWhoFinished(ctx context.Context, o *observation, now time.Time) error {
+	pcs := o.snapshot.Set
+	deadline := gang.RuntimeDeadline(pcs)
+	if deadline.IsZero() || now.Before(deadline) || gang.ParentOf(pcs) != gang.ParentActive {
+		return nil
+	}
+	all, err := live.SetPods(ctx, r.Live, pcs)
+	if err != nil {
+		return err
+	}
+	pods := map[types.UID][]gang.Pod{}
+	for i := range all {
+		pod, err := gang.NewPod(&all[i])
+		if err != nil {
+			return reconcile.TerminalError(err)
+		}
+		owner := metav1.GetControllerOfNoCopy(&all[i])
+		pods[owner.UID] = append(pods[owner.UID], pod)
+	}
+	o.snapshot.FinishedAt = gang.FinishedAt(o.snapshot, pods, now)
+	return nil
 }
 
 // observation is what was read in one pass.

@@ -204,6 +204,10 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 		if podGang.DeletionTimestamp != nil || (apiequality.Semantic.DeepEqual(podGang.Spec, want.Spec) && podGang.Labels[labels.RestartAttempt] == want.Labels[labels.RestartAttempt]) {
 			continue
 		}
+		if gang.GangAttempt(podGang) > gang.GangAttempt(want) {
+			// The scaling group that was read is older than the gang.
+			continue
+		}
 		updated := podGang.DeepCopy()
 		updated.Spec = want.Spec
 		metav1.SetMetaDataLabel(&updated.ObjectMeta, labels.RestartAttempt, want.Labels[labels.RestartAttempt])

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -33,7 +34,7 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[
 		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodClique{},
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.PodClique]), childChanged[*grovev1alpha1.PodClique]())).
 		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodCliqueScalingGroup{},
-			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.PodCliqueScalingGroup]), childChanged[*grovev1alpha1.PodCliqueScalingGroup]())).
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.PodCliqueScalingGroup]), groupChanged())).
 		WatchesRawSource(source.TypedKind(cache, &schedulerv1alpha1.PodGang{},
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*schedulerv1alpha1.PodGang]), childChanged[*schedulerv1alpha1.PodGang]())).
 		WatchesRawSource(source.TypedKind(cache, &corev1.Service{},
@@ -48,19 +49,9 @@ func setChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueSet] {
 		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueSet]) bool {
 			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
 				gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew) ||
-				attemptsOf(e.ObjectOld) != attemptsOf(e.ObjectNew)
+				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew)
 		},
 	}
-}
-
-// attemptsOf sums up the attempts of a set: they only rise, so another sum means
-// another attempt.
-func attemptsOf(pcs *grovev1alpha1.PodCliqueSet) int64 {
-	var sum int64
-	for _, replica := range pcs.Status.ReplicaStatuses {
-		sum += int64(replica.Attempt)
-	}
-	return sum
 }
 
 // childChanged lets through what the plan compares: spec, labels, and deletion.
@@ -72,6 +63,15 @@ func childChanged[T client.Object]() predicate.TypedPredicate[T] {
 				e.ObjectOld.GetLabels()[labels.RestartAttempt] != e.ObjectNew.GetLabels()[labels.RestartAttempt]
 		},
 	}
+}
+
+// groupChanged lets through what changes the plan, and copies that are recycled.
+func groupChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueScalingGroup] {
+	return predicate.Or[*grovev1alpha1.PodCliqueScalingGroup](childChanged[*grovev1alpha1.PodCliqueScalingGroup](), predicate.TypedFuncs[*grovev1alpha1.PodCliqueScalingGroup]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueScalingGroup]) bool {
+			return !apiequality.Semantic.DeepEqual(e.ObjectOld.Status.ReplicaAttempts, e.ObjectNew.Status.ReplicaAttempts)
+		},
+	})
 }
 
 // keysOfSet are the replicas that a set has, and those that it had.

@@ -26,6 +26,8 @@ const (
 	ownerReplica = "copse.replica"
 	// controllerUID is the owner that controls an object.
 	controllerUID = native.OwnerIndex
+	// terminatingOn is the node of a pod that is being deleted.
+	terminatingOn = "copse.terminatingOn"
 )
 
 // Register adds the indexes to a cache. native says whether the cluster serves the
@@ -50,7 +52,24 @@ func Register(ctx context.Context, indexer client.FieldIndexer, native bool) err
 			return fmt.Errorf("index %T: %w", obj, err)
 		}
 	}
+	if err := indexer.IndexField(ctx, &corev1.Pod{}, terminatingOn, nodeOfTerminating); err != nil {
+		return fmt.Errorf("index pods by node: %w", err)
+	}
 	return nil
+}
+
+// TerminatingOn selects the pods that are being deleted on a node. What it returns is the
+// cache's own and must not be changed.
+func TerminatingOn(node string) []client.ListOption {
+	return []client.ListOption{client.MatchingFields{terminatingOn: node}, client.UnsafeDisableDeepCopy}
+}
+
+func nodeOfTerminating(obj client.Object) []string {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || pod.DeletionTimestamp == nil || pod.Spec.NodeName == "" {
+		return nil
+	}
+	return []string{pod.Spec.NodeName}
 }
 
 // OwnedBy selects objects with an owner, in a namespace.

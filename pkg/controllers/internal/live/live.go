@@ -72,6 +72,14 @@ func SetPods(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCl
 	return controlledBy(pods, func(uid types.UID) bool { return ours[uid] }), nil
 }
 
+// ReplicaPods lists the pods that carry the labels of a replica of a set. Who owns them is
+// for the caller to check.
+func ReplicaPods(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCliqueSet, replica string) ([]corev1.Pod, error) {
+	selector := ofSet(pcs)
+	selector[labels.ReplicaIndex] = replica
+	return list(ctx, reader, pcs.Namespace, selector)
+}
+
 // ofSet narrows what the server sends; the owner decides.
 func ofSet(pcs *grovev1alpha1.PodCliqueSet) client.MatchingLabels {
 	return client.MatchingLabels{labels.PartOf: pcs.Name, labels.ManagedBy: labels.ManagedByValue}

@@ -1,0 +1,93 @@
+package podclique
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/controllers/internal/live"
+	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/labels"
+)
+
+// isBeginning says that a restart is under way: not all pods of the attempt exist yet, and
+// there was one before it.
+func isBeginning(clique *grovev1alpha1.PodClique) bool {
+	created := clique.Status.CreatedAttempt
+	return clique.Spec.Attempt > 0 && (created == nil || *created < clique.Spec.Attempt)
+}
+
+// replicaOf are the cliques and the scaling groups of a clique's replica, as cached.
+func (r *Reconciler) replicaOf(ctx context.Context, o *observation) ([]grovev1alpha1.PodClique, map[string]*grovev1alpha1.PodCliqueScalingGroup, error) {
+	clique := o.snapshot.Clique
+	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
+	var (
+		cliques grovev1alpha1.PodCliqueList
+		groups  grovev1alpha1.PodCliqueScalingGroupList
+	)
+	if err := r.Client.List(ctx, &cliques, index.OwnedByReplica(clique.Namespace, o.set.UID, replica)...); err != nil {
+		return nil, nil, fmt.Errorf("list the cliques of the replica: %w", err)
+	}
+	if err := r.Client.List(ctx, &groups, index.OwnedByReplica(clique.Namespace, o.set.UID, replica)...); err != nil {
+		return nil, nil, fmt.Errorf("list the scaling groups of the replica: %w", err)
+	}
+	byName := make(map[string]*grovev1alpha1.PodCliqueScalingGroup, len(groups.Items))
+	for i := range groups.Items {
+		byName[groups.Items[i].Name] = &groups.Items[i]
+	}
+	return cliques.Items, byName, nil
+}
+
+// othersDrained says that no old pod is left in the cliques that restart together with
+// this one, as their statuses tell (D19).
+func (r *Reconciler) othersDrained(ctx context.Context, o *observation) (bool, error) {
+	if o.set == nil || !isBeginning(o.snapshot.Clique) {
+		return true, nil
+	}
+	siblings, groups, err := r.replicaOf(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	return gang.Drained(o.snapshot.Clique, siblings, groups, attemptOf(o.set, o.snapshot.Clique)), nil
+}
+
+// mayBeginAttempt lists the pods of the replica live before the first pod of an attempt
+// after a restart is made: one of an earlier attempt may be there that no cache shows (D11).
+func (r *Reconciler) mayBeginAttempt(ctx context.Context, o *observation) (bool, error) {
+	clique := o.snapshot.Clique
+	if !isBeginning(clique) || clique.Status.Replicas > 0 {
+		return true, nil
+	}
+	siblings, groups, err := r.replicaOf(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	attempt := attemptOf(o.set, clique)
+	want := make(map[types.UID]int32, len(siblings))
+	for i := range siblings {
+		if sibling := &siblings[i]; gang.RestartTogether(clique, sibling, groups, attempt) {
+			want[sibling.UID] = gang.WantedAttempt(sibling, groups, attempt)
+		}
+	}
+	pods, err := live.ReplicaPods(ctx, r.Live, o.set, clique.Labels[labels.ReplicaIndex])
+	if err != nil {
+		return false, err
+	}
+	for i := range pods {
+		owner := metav1.GetControllerOfNoCopy(&pods[i])
+		if owner == nil {
+			continue
+		}
+		podAttempt, _ := labels.ParseIndex(pods[i].Labels[labels.RestartAttempt])
+		if wanted, ours := want[owner.UID]; ours && podAttempt < wanted {
+			log.FromContext(ctx).V(1).Info("A pod of an earlier attempt is not in the cache yet", "pod", pods[i].Name)
+			return false, nil
+		}
+	}
+	return true, nil
+}
