@@ -3,8 +3,11 @@ package chaos
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // deep makes the matrix complete; without it every crash point is tried, and some of the rest.
@@ -14,6 +17,8 @@ var deep = flag.Bool("chaos.deep", os.Getenv("CHAOS_DEEP") != "", "try every fau
 type result struct {
 	writes int
 	state  string
+	// trace tells what has happened.
+	trace func() string
 }
 
 // play runs a scenario with a fault. A run that fails prints all that has happened.
@@ -28,7 +33,7 @@ func play(t *testing.T, scenario Scenario, fault Fault) (out result) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out.writes = run.Writes()
+		out.writes, out.trace = run.Writes(), run.Trace
 		if out.state, err = run.State(); err != nil {
 			t.Fatal(err)
 		}
@@ -42,11 +47,114 @@ func play(t *testing.T, scenario Scenario, fault Fault) (out result) {
 	return out
 }
 
+// reference plays a scenario without a fault.
+func reference(t *testing.T, scenario Scenario) result {
+	t.Helper()
+	out := play(t, scenario, Fault{Kind: NoFault})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return out
+}
+
+// compare plays a scenario with a fault, whose end has to be that of the reference.
+func compare(t *testing.T, scenario Scenario, fault Fault, want result) {
+	t.Helper()
+	t.Run(fault.String(), func(t *testing.T) {
+		have := play(t, scenario, fault)
+		if t.Failed() || scenario.AnyEnd || fault.Kind == DeleteSet {
+			return
+		}
+		if diff := cmp.Diff(strings.Split(want.state, "\n"), strings.Split(have.state, "\n")); diff != "" {
+			t.Errorf("the end differs from that without a fault (-want +got):\n%s", diff)
+			t.Logf("scenario %s, fault %s:\n%s", scenario.Name, fault, have.trace())
+		}
+	})
+}
+
+// TestReference plays each scenario twice: the driver alone decides what happens.
 func TestReference(t *testing.T) {
 	for _, scenario := range Scenarios() {
 		t.Run(scenario.Name, func(t *testing.T) {
-			first := play(t, scenario, Fault{Kind: NoFault})
+			first, second := reference(t, scenario), reference(t, scenario)
 			t.Logf("%d writes", first.writes)
+			one, other := strings.Split(first.trace(), "\n"), strings.Split(second.trace(), "\n")
+			for n := range min(len(one), len(other)) {
+				if one[n] != other[n] {
+					t.Fatalf("two runs differ from here on:\n%s\n- %s\n+ %s", strings.Join(one[max(n-5, 0):n], "\n"), one[n], other[n])
+				}
+			}
+		})
+	}
+}
+
+// TestCrash ends the controllers before and after each write, and loses its reply.
+func TestCrash(t *testing.T) {
+	everywhere(t, 1, Fault{Kind: CrashBefore}, Fault{Kind: CrashAfter}, Fault{Kind: ReplyLost})
+}
+
+// TestThePast ends the controllers after each write; the next ones see the past first.
+func TestThePast(t *testing.T) {
+	everywhere(t, 3, Fault{Kind: CrashIntoThePast, Steps: 3}, Fault{Kind: CrashIntoThePast, Steps: 12})
+}
+
+// TestStaleCaches lets caches lag behind from each write on.
+func TestStaleCaches(t *testing.T) {
+	for _, kind := range []FaultKind{Freeze, FreezeAndRelist} {
+		everywhere(t, 4,
+			Fault{Kind: kind, Kinds: OurKinds(), Steps: 20},
+			Fault{Kind: kind, Kinds: []Kind{KindSet}, Steps: 20},
+			Fault{Kind: kind, Kinds: []Kind{KindClique}, Steps: 20},
+			Fault{Kind: kind, Kinds: []Kind{KindPod}, Steps: 20},
+			Fault{Kind: kind, Kinds: []Kind{KindPod, KindPodGroup, KindService}, Steps: 60},
+		)
+	}
+	everywhere(t, 4, Fault{Kind: HideRemoval, Kinds: []Kind{KindPod}, Steps: 40}, Fault{Kind: HideRemoval, Kinds: []Kind{KindClique}, Steps: 40})
+}
+
+// TestPartition cuts the controllers off from one of the servers from each write on.
+func TestPartition(t *testing.T) {
+	everywhere(t, 4, Fault{Kind: Partition, Kinds: []Kind{KindSet}, Steps: 40}, Fault{Kind: Partition, Kinds: []Kind{KindPod}, Steps: 40})
+}
+
+// TestDeletion has the user delete the set before each write.
+func TestDeletion(t *testing.T) {
+	everywhere(t, 2, Fault{Kind: DeleteSet})
+}
+
+// TestLots plays with errors, interleavings and leaders that are drawn by lot.
+func TestLots(t *testing.T) {
+	seeds := uint64(6)
+	if *deep {
+		seeds = 100
+	}
+	for _, scenario := range Scenarios() {
+		t.Run(scenario.Name, func(t *testing.T) {
+			want := reference(t, scenario)
+			for _, kind := range []FaultKind{Errors, Interleave, TwoLeaders} {
+				for seed := range seeds {
+					compare(t, scenario, Fault{Kind: kind, Seed: seed + 1}, want)
+				}
+			}
+		})
+	}
+}
+
+// everywhere tries faults at the writes of all scenarios: at each stride-th, or at all of
+// them in the deep tier.
+func everywhere(t *testing.T, stride int, faults ...Fault) {
+	t.Helper()
+	if *deep {
+		stride = 1
+	}
+	for _, scenario := range Scenarios() {
+		t.Run(scenario.Name, func(t *testing.T) {
+			want := reference(t, scenario)
+			for place, fault := range faults {
+				for fault.At = 1 + place%stride; fault.At <= want.writes; fault.At += stride {
+					compare(t, scenario, fault, want)
+				}
+			}
 		})
 	}
 }

@@ -35,8 +35,7 @@ func (c apiClient) Get(ctx context.Context, key client.ObjectKey, obj client.Obj
 	if err != nil {
 		return err
 	}
-	c.began(ctx)
-	if err := c.consistency.read(k, func(other types.NamespacedName) bool { return other == key }); err != nil {
+	if err := c.consistency.read(c.began(ctx), k, func(other types.NamespacedName) bool { return other == key }); err != nil {
 		return err
 	}
 	return c.cached().Get(ctx, key, obj)
@@ -48,8 +47,7 @@ func (c apiClient) List(ctx context.Context, list client.ObjectList, options ...
 	if err != nil {
 		return err
 	}
-	c.began(ctx)
-	if err := c.consistency.read(k, func(types.NamespacedName) bool { return true }); err != nil {
+	if err := c.consistency.read(c.began(ctx), k, func(types.NamespacedName) bool { return true }); err != nil {
 		return err
 	}
 	return c.cached().List(ctx, list, options...)

@@ -63,7 +63,7 @@ func (r *Run) startInstance(lag int) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &fakeManager{instance: i, logger: logr.New(errorSink{run: r})}
+	m := &fakeManager{instance: i, logger: logr.New(errorSink{i})}
 	err = controllers.Setup(ctx, m, controllers.Options{NativeGangs: true, ClusterDomain: "cluster.local", Workers: 1, Clock: clock.RealClock{}, Metrics: own})
 	if err != nil {
 		return nil, err
@@ -81,6 +81,7 @@ func (r *Run) startInstance(lag int) (*instance, error) {
 		for _, key := range sortedKeys(informer.objects) {
 			obj := informer.objects[key]
 			i.consistency.saw(change{kind: k, after: obj})
+			r.events++
 			for _, handler := range informer.handlers {
 				handler.OnAdd(obj, true)
 			}
@@ -115,7 +116,7 @@ func newQueueFor[K comparable](i *instance) func(string, workqueue.TypedRateLimi
 	place := len(i.queues)
 	i.queues = append(i.queues, nil)
 	return func(name string, limiter workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K] {
-		made = newQueue(name, limiter)
+		made = newQueue(name, limiter, func() int { return i.run.events })
 		i.queues[place] = made
 		return made
 	}
@@ -126,7 +127,7 @@ func (i *instance) kill() {
 	i.mu.Lock()
 	i.dead = true
 	i.mu.Unlock()
-	i.consistency.change(func() { i.consistency.dead = errCrashed })
+	i.consistency.kill()
 	i.stop()
 	i.run.abandon(i)
 	i.ended.Wait()
@@ -168,6 +169,7 @@ func (i *instance) cached() cachedReader {
 
 // deliver hands the next change of a kind to the controllers.
 func (i *instance) deliver(k Kind) {
+	i.run.events++
 	i.informers[k].deliver(i.consistency.saw)
 }
 
@@ -191,15 +193,19 @@ func (i *instance) startKey(q workQueue) bool {
 
 // errorSink puts the errors that the controllers log into the trace.
 type errorSink struct {
-	run *Run
+	instance *instance
 }
 
 var _ logr.LogSink = errorSink{}
 
-func (errorSink) Init(logr.RuntimeInfo)              {}
-func (errorSink) Enabled(int) bool                   { return false }
-func (errorSink) Info(int, string, ...any)           {}
-func (s errorSink) WithValues(...any) logr.LogSink   { return s }
-func (s errorSink) WithName(string) logr.LogSink     { return s }
-func (s errorSink) Error(err error, m string, _ ...any) { s.run.trace("    error: %s: %v", m, err) }
-
+func (errorSink) Init(logr.RuntimeInfo)            {}
+func (errorSink) Enabled(int) bool                 { return false }
+func (errorSink) Info(int, string, ...any)         {}
+func (s errorSink) WithValues(...any) logr.LogSink { return s }
+func (s errorSink) WithName(string) logr.LogSink   { return s }
+func (s errorSink) Error(err error, message string, _ ...any) {
+	// What the dead say comes in no order.
+	if !s.instance.isDead() {
+		s.instance.run.trace("    error: %s: %v", message, err)
+	}
+}

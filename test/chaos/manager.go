@@ -31,33 +31,38 @@ func (m *fakeManager) Add(r manager.Runnable) error {
 	return nil
 }
 
-func (m *fakeManager) GetScheme() *runtime.Scheme           { return m.instance.run.scheme }
-func (m *fakeManager) GetRESTMapper() meta.RESTMapper       { return m.instance.run.mapper }
-func (m *fakeManager) GetClient() client.Client             { return apiClient{m.instance} }
-func (m *fakeManager) GetAPIReader() client.Reader          { return liveReader{m.instance} }
-func (m *fakeManager) GetLogger() logr.Logger               { return m.logger }
-func (m *fakeManager) GetCache() cache.Cache                { return fakeCache{m.instance.cached(), m.instance} }
-func (m *fakeManager) GetFieldIndexer() client.FieldIndexer { return fakeCache{m.instance.cached(), m.instance} }
+func (m *fakeManager) GetScheme() *runtime.Scheme     { return m.instance.run.scheme }
+func (m *fakeManager) GetRESTMapper() meta.RESTMapper { return m.instance.run.mapper }
+func (m *fakeManager) GetClient() client.Client       { return apiClient{m.instance} }
+func (m *fakeManager) GetAPIReader() client.Reader    { return liveReader{m.instance} }
+func (m *fakeManager) GetLogger() logr.Logger         { return m.logger }
+func (m *fakeManager) GetCache() cache.Cache          { return fakeCache{m.instance.cached(), m.instance} }
+func (m *fakeManager) GetFieldIndexer() client.FieldIndexer {
+	return fakeCache{m.instance.cached(), m.instance}
+}
 
 func (m *fakeManager) GetControllerOptions() config.Controller {
 	return config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(true)}
 }
 
 func (m *fakeManager) GetEventRecorder(string) recorder.EventRecorder {
-	return eventRecorder{m.instance.run}
+	return eventRecorder{m.instance}
 }
 
 // eventRecorder puts events into the trace.
 type eventRecorder struct {
-	run *Run
+	instance *instance
 }
 
 func (e eventRecorder) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {
+	if e.instance.isDead() {
+		return
+	}
 	name := ""
 	if obj, ok := regarding.(client.Object); ok {
 		name = obj.GetName()
 	}
-	e.run.trace("    event: %s %s: "+note, append([]any{name, reason}, args...)...)
+	e.instance.run.trace("    event: %s %s: "+note, append([]any{name, reason}, args...)...)
 }
 
 // AnnotatedEventf is Eventf: annotations are not shown.

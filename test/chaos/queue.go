@@ -26,6 +26,9 @@ type workQueue interface {
 type queue[K comparable] struct {
 	name    string
 	limiter workqueue.TypedRateLimiter[K]
+	// batch numbers the events: the keys that one brings are in the order of their names,
+	// because a controller's handlers are in no order.
+	batch func() int
 
 	mu      sync.Mutex
 	items   []item[K]
@@ -40,13 +43,15 @@ type queue[K comparable] struct {
 // item is a key that is ready, or will be at a time.
 type item[K comparable] struct {
 	key     K
+	name    string
+	batch   int
 	readyAt time.Time
 }
 
 var _ workqueue.TypedRateLimitingInterface[string] = &queue[string]{}
 
-func newQueue[K comparable](name string, limiter workqueue.TypedRateLimiter[K]) *queue[K] {
-	return &queue[K]{name: name, limiter: limiter, working: map[K]bool{}, keys: make(chan K), done: make(chan struct{})}
+func newQueue[K comparable](name string, limiter workqueue.TypedRateLimiter[K], batch func() int) *queue[K] {
+	return &queue[K]{name: name, limiter: limiter, batch: batch, working: map[K]bool{}, keys: make(chan K), done: make(chan struct{})}
 }
 
 func (q *queue[K]) add(key K, readyAt time.Time) {
@@ -57,7 +62,7 @@ func (q *queue[K]) add(key K, readyAt time.Time) {
 	}
 	i := slices.IndexFunc(q.items, func(i item[K]) bool { return i.key == key })
 	if i < 0 {
-		q.items = append(q.items, item[K]{key, readyAt})
+		q.items = append(q.items, item[K]{key: key, name: fmt.Sprint(key), batch: q.batch(), readyAt: readyAt})
 		return
 	}
 	have := &q.items[i]
@@ -65,6 +70,9 @@ func (q *queue[K]) add(key K, readyAt time.Time) {
 		return
 	}
 	have.readyAt = readyAt
+	if readyAt.IsZero() {
+		have.batch = q.batch()
+	}
 }
 
 // Add makes a key ready.
@@ -145,17 +153,10 @@ func (q *queue[K]) ShuttingDown() bool {
 func (q *queue[K]) promote(now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var due []item[K]
-	q.items = slices.DeleteFunc(q.items, func(i item[K]) bool {
-		if i.readyAt.IsZero() || i.readyAt.After(now) {
-			return false
+	for n := range q.items {
+		if at := q.items[n].readyAt; !at.IsZero() && !at.After(now) {
+			q.items[n].readyAt, q.items[n].batch = time.Time{}, q.batch()
 		}
-		due = append(due, i)
-		return true
-	})
-	slices.SortStableFunc(due, func(a, b item[K]) int { return cmp.Compare(a.readyAt.UnixNano(), b.readyAt.UnixNano()) })
-	for _, i := range due {
-		q.items = append(q.items, item[K]{key: i.key})
 	}
 }
 
@@ -176,7 +177,16 @@ func (q *queue[K]) ready() int {
 	if q.closed || q.waiting == 0 {
 		return -1
 	}
-	return slices.IndexFunc(q.items, func(i item[K]) bool { return i.readyAt.IsZero() && !q.working[i.key] })
+	first := -1
+	for n, i := range q.items {
+		if !i.readyAt.IsZero() || q.working[i.key] {
+			continue
+		}
+		if first < 0 || cmp.Or(cmp.Compare(i.batch, q.items[first].batch), cmp.Compare(i.name, q.items[first].name)) < 0 {
+			first = n
+		}
+	}
+	return first
 }
 
 func (q *queue[K]) startable() bool {
@@ -192,12 +202,12 @@ func (q *queue[K]) start(name func(string)) bool {
 		q.mu.Unlock()
 		return false
 	}
-	key := q.items[i].key
+	key, keyName := q.items[i].key, q.items[i].name
 	q.items = slices.Delete(q.items, i, i+1)
 	q.working[key] = true
 	q.waiting--
 	q.mu.Unlock()
-	name(fmt.Sprintf("%s %v", q.name, key))
+	name(q.name + " " + keyName)
 	q.keys <- key
 	return true
 }

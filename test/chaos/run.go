@@ -10,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +41,8 @@ type Run struct {
 	instances int
 	step      int
 	writes    int
+	// events is how many events have been delivered.
+	events int
 	// cutUntil is the step until which the servers of the fault's kinds are out of reach.
 	cutUntil int
 	failures []string
@@ -144,6 +148,9 @@ func (r *Run) Writes() int { return r.writes }
 
 // Do runs the scenario to its end, and returns what is wrong.
 func (r *Run) Do() ([]string, error) {
+	if _, err := r.cluster.create(KindNode, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}); err != nil {
+		return nil, fmt.Errorf("create the node: %w", err)
+	}
 	if _, err := r.ours.create(KindSet, r.scenario.Set); err != nil {
 		return nil, fmt.Errorf("create the set: %w", err)
 	}
@@ -162,6 +169,8 @@ func (r *Run) Do() ([]string, error) {
 		}
 	}
 	for len(r.failures) == 0 && r.next() {
+		// Nobody sees the number of the step while it changes.
+		synctest.Wait()
 		r.step++
 		if r.step > maxSteps || time.Since(r.began) > maxTime {
 			r.fail("the system does not come to rest: %d steps and %d writes in %s", r.step, r.writes, time.Since(r.began))
@@ -220,9 +229,15 @@ func (r *Run) settle() {
 	}
 }
 
-// collect waits until every goroutine waits, and puts the writes that have come in order.
+// collect waits until every goroutine waits for the driver or for events, and puts the
+// writes that have come in order.
 func (r *Run) collect() {
 	synctest.Wait()
+	for _, i := range r.live {
+		for i.consistency.release() {
+			synctest.Wait()
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slices.SortStableFunc(r.arrived, func(a, b *write) int {
@@ -343,4 +358,3 @@ func (r *Run) deleteSet() {
 		r.trace("  the user's deletion: %v", err)
 	}
 }
-

@@ -17,8 +17,9 @@ import (
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
-// How long the world takes.
+// The one node of the cluster, and how long things take on it.
 const (
+	nodeName  = "node"
 	startTime = time.Second
 	stopTime  = 2 * time.Second
 )
@@ -169,7 +170,7 @@ func (w *world) pod(pod *corev1.Pod) *action {
 		if pod.DeletionTimestamp != nil || !w.hasPlace(pod) {
 			return nil
 		}
-		return act("(the scheduler) binds", time.Now(), func(pod *corev1.Pod) { pod.Spec.NodeName = "node" })
+		return act("(the scheduler) binds", time.Now(), func(pod *corev1.Pod) { pod.Spec.NodeName = nodeName })
 	}
 	if pod.DeletionTimestamp != nil {
 		requested := pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
