@@ -18,6 +18,8 @@ func (r *Run) execute(n int) {
 	r.pending = slices.Delete(r.pending, n, n+1)
 	r.mu.Unlock()
 	r.writes++
+	r.quiet = append(r.quiet, r.idle)
+	r.idle = true
 	if r.fault.Kind == Errors && r.writes <= errorWrites && r.lots.IntN(2) == 0 {
 		r.refuse(w)
 		return

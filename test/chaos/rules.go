@@ -21,7 +21,8 @@ import (
 	"github.com/copse-dev/copse/pkg/registry/scheduler/podgang"
 )
 
-// rules are what a server does to the objects of a kind that are written to it.
+// rules are what a server does to the objects of a kind that are written to it. They may
+// change obj, which nobody else holds, and never before.
 type rules interface {
 	create(obj client.Object) (client.Object, error)
 	update(obj, before client.Object) (client.Object, error)
@@ -58,10 +59,8 @@ func ourRules(scheme *runtime.Scheme) map[Kind]rules {
 	}
 }
 
-// toHub converts without sharing memory with obj.
+// toHub converts; the result shares memory with obj.
 func (r strategyRules) toHub(obj client.Object) (runtime.Object, error) {
-	obj = copyOf(obj)
-	r.scheme.Default(obj)
 	hub := r.hub()
 	return hub, r.scheme.Convert(obj, hub, nil)
 }
@@ -72,6 +71,7 @@ func (r strategyRules) fromHub(hub runtime.Object) (client.Object, error) {
 }
 
 func (r strategyRules) create(obj client.Object) (client.Object, error) {
+	r.scheme.Default(obj)
 	hub, err := r.toHub(obj)
 	if err != nil {
 		return nil, err
@@ -93,6 +93,7 @@ func (r strategyRules) updateStatus(obj, before client.Object) (client.Object, e
 }
 
 func (r strategyRules) change(strategy rest.RESTUpdateStrategy, obj, before client.Object) (client.Object, error) {
+	r.scheme.Default(obj)
 	hub, err := r.toHub(obj)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,10 @@ type Run struct {
 	instances int
 	step      int
 	writes    int
+	// quiet are the writes before which, since the write before them, nothing but the
+	// controllers has done anything.
+	quiet []bool
+	idle  bool
 	// events is how many events have been delivered.
 	events int
 	// cutUntil is the step until which the servers of the fault's kinds are out of reach.
@@ -143,8 +147,10 @@ func (r *Run) Trace() string {
 	return out.String()
 }
 
-// Writes is how many writes the controllers have tried.
-func (r *Run) Writes() int { return r.writes }
+// Writes are the writes that the controllers have tried, in their order. True means that
+// nothing but the controllers has done anything since the write before: to crash before
+// this one is to crash after that one.
+func (r *Run) Writes() []bool { return r.quiet }
 
 // Do runs the scenario to its end, and returns what is wrong.
 func (r *Run) Do() ([]string, error) {
@@ -278,6 +284,7 @@ func (r *Run) nextByLot() bool {
 }
 
 func (r *Run) act(a action) {
+	r.idle = false
 	r.trace("  world: %s", a.name)
 	a.do()
 }
@@ -294,6 +301,7 @@ func (r *Run) pass() bool {
 		}
 	}
 	if !next.IsZero() {
+		r.idle = false
 		time.Sleep(time.Until(next))
 		return true
 	}
