@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -73,11 +74,11 @@ func (i *informer) deliver(seen func(change)) {
 		return
 	}
 	key := client.ObjectKeyFromObject(c.object())
-	i.tell(c, key)
+	i.tell(c, key, false)
 	seen(c)
 }
 
-func (i *informer) tell(c change, key types.NamespacedName) {
+func (i *informer) tell(c change, key types.NamespacedName, listed bool) {
 	before, known := i.objects[key]
 	if c.after == nil {
 		delete(i.objects, key)
@@ -86,6 +87,8 @@ func (i *informer) tell(c change, key types.NamespacedName) {
 	}
 	for _, handler := range i.handlers {
 		switch {
+		case c.after == nil && known && listed:
+			handler.OnDelete(toolscache.DeletedFinalStateUnknown{Key: key.String(), Obj: c.before})
 		case c.after == nil && known:
 			handler.OnDelete(c.before)
 		case c.after == nil:
@@ -110,7 +113,7 @@ func (i *informer) deliverList(seen func(change)) {
 		if c.before == c.after {
 			continue
 		}
-		i.tell(c, key)
+		i.tell(c, key, true)
 		seen(c)
 	}
 }

@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// blind runs what fails for a reason outside of Copse.
+var blind = flag.Bool("chaos.blind", false, "run TestBlindLists")
+
 // result is what a run comes to.
 type result struct {
 	writes []bool
@@ -71,7 +74,7 @@ func compare(t *testing.T, scenario Scenario, fault Fault, want result) {
 	t.Helper()
 	t.Run(fault.String(), func(t *testing.T) {
 		have := play(t, scenario, fault)
-		if t.Failed() || scenario.AnyEnd || fault.Kind == DeleteSet {
+		if t.Failed() || scenario.AnyEnd || fault.Long || fault.Kind == DeleteSet {
 			return
 		}
 		if diff := cmp.Diff(strings.Split(want.state, "\n"), strings.Split(have.state, "\n")); diff != "" {
@@ -114,21 +117,34 @@ func TestThePast(t *testing.T) {
 
 // TestStaleCaches lets caches lag behind from each write on.
 func TestStaleCaches(t *testing.T) {
+	var faults []Fault
 	for _, kind := range []FaultKind{Freeze, FreezeAndRelist} {
-		everywhere(t, 4,
+		faults = append(faults,
 			Fault{Kind: kind, Kinds: OurKinds(), Steps: 20},
 			Fault{Kind: kind, Kinds: []Kind{KindSet}, Steps: 20},
 			Fault{Kind: kind, Kinds: []Kind{KindClique}, Steps: 20},
 			Fault{Kind: kind, Kinds: []Kind{KindPod}, Steps: 20},
 			Fault{Kind: kind, Kinds: []Kind{KindPod, KindPodGroup, KindService}, Steps: 60},
+			Fault{Kind: kind, Kinds: OurKinds(), Steps: 60, Long: true},
+			Fault{Kind: kind, Kinds: []Kind{KindPod}, Steps: 60, Long: true},
 		)
 	}
-	everywhere(t, 4, Fault{Kind: HideRemoval, Kinds: []Kind{KindPod}, Steps: 40}, Fault{Kind: HideRemoval, Kinds: []Kind{KindClique}, Steps: 40})
+	everywhere(t, 8, append(faults, Fault{Kind: HideRemoval, Kinds: []Kind{KindPod}, Steps: 40}, Fault{Kind: HideRemoval, Kinds: []Kind{KindClique}, Steps: 40})...)
+}
+
+// TestBlindLists is TestStaleCaches as controller-runtime 0.25 would have it.
+func TestBlindLists(t *testing.T) {
+	if !*blind {
+		t.Skip("controller-runtime 0.25 waits for an own deletion that a new list has covered: run with -chaos.blind to see it")
+	}
+	everywhere(t, 8, Fault{Kind: FreezeAndRelist, Kinds: []Kind{KindPod}, Steps: 20, Blind: true},
+		Fault{Kind: HideRemoval, Kinds: []Kind{KindClique}, Steps: 40, Blind: true})
 }
 
 // TestPartition cuts the controllers off from one of the servers from each write on.
 func TestPartition(t *testing.T) {
-	everywhere(t, 4, Fault{Kind: Partition, Kinds: []Kind{KindSet}, Steps: 40}, Fault{Kind: Partition, Kinds: []Kind{KindPod}, Steps: 40})
+	everywhere(t, 4, Fault{Kind: Partition, Kinds: []Kind{KindSet}, Steps: 40}, Fault{Kind: Partition, Kinds: []Kind{KindPod}, Steps: 40},
+		Fault{Kind: Partition, Kinds: []Kind{KindSet}, Steps: 80, Long: true}, Fault{Kind: Partition, Kinds: []Kind{KindPod}, Steps: 80, Long: true})
 }
 
 // TestDeletion has the user delete the set before each write.

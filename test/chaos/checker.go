@@ -274,6 +274,9 @@ func (c *checker) end() {
 		}
 		return
 	}
+	if c.run.fault.Long {
+		return
+	}
 	if err := c.run.scenario.End(set); err != nil {
 		c.run.fail("the end: %v", err)
 	}

@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +29,7 @@ func (r *Run) execute(n int) {
 		r.reply(w, r.apply, "")
 		return
 	}
+	r.lagSince = time.Now()
 	switch r.fault.Kind {
 	case CrashBefore:
 		r.trace("w%03d %s: CRASH before it", r.writes, w)

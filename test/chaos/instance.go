@@ -170,7 +170,12 @@ func (i *instance) cached() cachedReader {
 // deliver hands the next change of a kind to the controllers.
 func (i *instance) deliver(k Kind) {
 	i.run.events++
-	i.informers[k].deliver(i.consistency.saw)
+	informer := i.informers[k]
+	listed := informer.relist
+	informer.deliver(i.consistency.saw)
+	if listed && !i.run.fault.Blind {
+		i.consistency.change(func() { i.consistency.observed[k] = informer.server.revision })
+	}
 }
 
 // deliverable says that a change of a kind can be handed out.

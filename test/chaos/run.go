@@ -22,6 +22,10 @@ import (
 const (
 	maxSteps = 20000
 	maxTime  = 12 * time.Hour
+	// shortLag is how long caches lag at most, unless they may lag for long: less than
+	// what the scripts of pods take.
+	shortLag = 3 * time.Second
+	longLag  = 10 * time.Minute
 )
 
 // Run is one run of a scenario with a fault. It lives in a synctest bubble.
@@ -47,6 +51,8 @@ type Run struct {
 	idle  bool
 	// events is how many events have been delivered.
 	events int
+	// lagSince is when caches began to lag.
+	lagSince time.Time
 	// cutUntil is the step until which the servers of the fault's kinds are out of reach.
 	cutUntil int
 	failures []string
@@ -290,7 +296,7 @@ func (r *Run) act(a action) {
 }
 
 // pass lets time go on to the next moment at which something can happen. When there is
-// none, what is frozen thaws; when nothing is, the run is over.
+// none, or it is too far away, what is frozen thaws; when nothing is, the run is over.
 func (r *Run) pass() bool {
 	next := r.world.next()
 	for _, i := range r.live {
@@ -300,27 +306,44 @@ func (r *Run) pass() bool {
 			}
 		}
 	}
-	if !next.IsZero() {
-		r.idle = false
-		time.Sleep(time.Until(next))
+	if until, lagging := r.lagging(); lagging && (next.IsZero() || next.After(until)) {
+		r.thaw()
 		return true
 	}
-	thawed := false
+	if next.IsZero() {
+		return false
+	}
+	r.idle = false
+	time.Sleep(time.Until(next))
+	return true
+}
+
+// lagging says that something is frozen, hidden or cut off, and until when at most.
+func (r *Run) lagging() (time.Time, bool) {
+	lagging := r.cutUntil > r.step
 	for _, i := range r.live {
-		for _, k := range allKinds() {
-			informer := i.informers[k]
-			if informer.frozenUntil > r.step || informer.ghostUntil > r.step {
-				informer.frozenUntil, thawed = 0, true
-			}
+		for _, informer := range i.informers {
+			lagging = lagging || informer.frozenUntil > r.step || informer.ghostUntil > 0
+		}
+	}
+	if r.fault.Long {
+		return r.lagSince.Add(longLag), lagging
+	}
+	return r.lagSince.Add(shortLag), lagging
+}
+
+// thaw ends what makes caches lag.
+func (r *Run) thaw() {
+	r.trace("  THAW")
+	r.cutUntil = 0
+	for _, i := range r.live {
+		for _, informer := range i.informers {
+			informer.frozenUntil = 0
 			if informer.ghostUntil > 0 {
-				informer.ghostUntil, informer.relist, informer.hideRemoval, thawed = 0, true, false, true
+				informer.ghostUntil = r.step
 			}
 		}
 	}
-	if r.cutUntil > r.step {
-		r.cutUntil, thawed = 0, true
-	}
-	return thawed
 }
 
 // submit hands a write to the driver.
