@@ -33,9 +33,13 @@ generate: ## Generate code from the API types
 	@hack/update-codegen.sh
 
 ##@ Check
-.PHONY: test test-unit lint verify
+.PHONY: test bench mutants test-unit lint verify
 test: build ## Run all tests: unit, integration, end-to-end
 	@hack/test.sh unit cluster integration e2e
+bench: build ## Measure restarts of big gangs, and print the figures
+	@hack/test.sh bench
+mutants: ## Make deliberate mistakes, and see that the unit tests notice each
+	@go test -count=1 -timeout 60m -v ./test/mutants -mutants | grep -v '^=== '
 test-unit: ## Run the tests that need no cluster
 	@hack/test.sh unit
 lint: ## Check style and layers

@@ -4,6 +4,7 @@
 #   cluster      the local cluster's own packages
 #   integration  the API through kubectl and the aggregation layer
 #   e2e          workloads from manifest to end
+#   bench        times that depend on the machine; printed, not judged
 set -o errexit -o nounset -o pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -20,6 +21,7 @@ run() {
     integration) gotestsum -- -count=1 -timeout 20m ./test/integration/... ;;
     # Progress by test: a person sees what takes long.
     e2e) FORMAT=testdox gotestsum -- -count=1 -timeout 30m ./test/e2e/... ;;
+    bench) go test -count=1 -v -timeout 60m ./test/bench/... ;;
     *) echo "unknown tier $1" >&2; return 2 ;;
   esac
 }

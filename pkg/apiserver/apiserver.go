@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
 	generatedopenapi "github.com/copse-dev/copse/pkg/generated/openapi"
+	"github.com/copse-dev/copse/pkg/metrics"
 	groveregistry "github.com/copse-dev/copse/pkg/registry/grove"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
 	schedulerregistry "github.com/copse-dev/copse/pkg/registry/scheduler"
@@ -28,6 +31,8 @@ type Config struct {
 	// Scheme is what NewScheme returns, and Codecs are its codecs.
 	Scheme *runtime.Scheme
 	Codecs serializer.CodecFactory
+	// Metrics is where the server's own metrics are registered.
+	Metrics prometheus.Registerer
 	// Defaults are the defaults of new sets that flags can change.
 	Defaults podcliqueset.Defaults
 }
@@ -40,7 +45,13 @@ func NewConfig(scheme *runtime.Scheme, codecs serializer.CodecFactory) *Config {
 	generic.OpenAPIConfig.Info.Title = "Copse"
 	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIV3Config.Info.Title = "Copse"
-	return &Config{Generic: generic, Scheme: scheme, Codecs: codecs}
+	return &Config{
+		Generic: generic,
+		Scheme:  scheme,
+		Codecs:  codecs,
+		// The one that the generic server shows at /metrics.
+		Metrics: legacyregistry.Registerer(),
+	}
 }
 
 // New returns a server that serves both API groups. It does not listen yet.
@@ -50,16 +61,20 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
 		return ready.wrap(buildChain(handler, config))
 	}
+	own, err := metrics.NewServer(c.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("register the metrics: %w", err)
+	}
 	server, err := c.Generic.Complete().New("copse-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("make the generic server: %w", err)
 	}
 	optsGetter := c.Generic.RESTOptionsGetter
-	groveStorage, err := groveregistry.NewStorage(c.Scheme, c.Defaults, optsGetter)
+	groveStorage, err := groveregistry.NewStorage(c.Scheme, c.Defaults, own, optsGetter)
 	if err != nil {
 		return nil, err
 	}
-	schedulerStorage, err := schedulerregistry.NewStorage(c.Scheme, optsGetter)
+	schedulerStorage, err := schedulerregistry.NewStorage(c.Scheme, own, optsGetter)
 	if err != nil {
 		return nil, err
 	}

@@ -71,5 +71,5 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := gangs.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podgang: %w", err)
 	}
-	return nil
+	return options.Metrics.CountPhases(phasesOf(ctx, mgr.GetCache()))
 }

@@ -100,6 +100,21 @@ func failedBefore(index, count int32, offset time.Duration) cliqueOption {
 	}
 }
 
+// recovered puts on record when an index that failed was well again.
+func recovered(index int32, offset time.Duration) cliqueOption {
+	return func(c *grovev1alpha1.PodClique) { failureOf(&c.Status, index).RecoveredTime = ptr.To(at(offset)) }
+}
+
+// breached is a clique below its minimum, for a while.
+func breached(lasted time.Duration, message string) cliqueOption {
+	return func(c *grovev1alpha1.PodClique) {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: grovev1alpha1.ConditionTypeMinAvailableBreached, Status: metav1.ConditionTrue, Reason: grovev1alpha1.ReasonInsufficientReadyPods,
+			Message: message, LastTransitionTime: at(-lasted),
+		})
+	}
+}
+
 func condition(conditionType string, status metav1.ConditionStatus, reason string, offset time.Duration) cliqueOption {
 	return func(c *grovev1alpha1.PodClique) {
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
@@ -151,6 +166,12 @@ func succeeded(p *Pod) {
 func failed(p *Pod) {
 	running(p)
 	p.Phase, p.FinishedAt, p.Failure = corev1.PodFailed, now.Add(-time.Minute), "failed (exit code 1)"
+}
+
+// crashLooping is a pod whose container failed and waits for its next start.
+func crashLooping(p *Pod) {
+	running(p)
+	p.CrashLooping, p.Failure = true, "fails again and again (exit code 1)"
 }
 
 func gated(p *Pod) { p.Gated = true }

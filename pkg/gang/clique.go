@@ -110,10 +110,15 @@ func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
 	record := startAttempt(s.Clique, status, now)
 	pods := splitPods(s)
 
-	completed := observeCompletion(s, pods.current, status)
-	record = observeFailures(s, pods.current, completed, status, now) || record
-	record = observeRecovery(pods.current, status, now) || record
-	record = observeCreation(s, pods.current, completed, status) || record
+	completed := completedOf(status)
+	if !record {
+		// The write that starts an attempt holds nothing that pods of it have come to: what
+		// such a write told could be of an earlier attempt, and the API server refuses it.
+		completed = observeCompletion(s, pods.current, status)
+		record = observeFailures(s, pods.current, completed, status, now)
+		record = observeRecovery(pods.current, status, now) || record
+		record = observeCreation(s, pods.current, completed, status) || record
+	}
 	count(s, pods, status)
 	observeAvailability(s, pods.current, completed, status, now)
 	record = observeSuccess(s, completed, status, now) || record
@@ -261,8 +266,13 @@ func withoutCounts(status *grovev1alpha1.PodCliqueStatus) *grovev1alpha1.PodCliq
 	return out
 }
 
-// setCondition sets a condition; its time of transition is now when the status changes.
+// setCondition sets a condition; its time of transition is now when the status changes, or
+// the time of the transition before, if a clock that was ahead recorded that: times do not
+// go back.
 func setCondition(conditions *[]metav1.Condition, generation int64, now time.Time, conditionType string, status metav1.ConditionStatus, reason, message string) {
+	if before := meta.FindStatusCondition(*conditions, conditionType); before != nil && now.Before(before.LastTransitionTime.Time) {
+		now = before.LastTransitionTime.Time
+	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type:               conditionType,
 		Status:             status,

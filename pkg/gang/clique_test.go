@@ -141,6 +141,8 @@ func TestANewAttemptStartsItsRecordAnew(t *testing.T) {
 		// It never falls, and goes up when the pods of the new attempt have been made.
 		CreatedAttempt: ptr.To[int32](1),
 		HPAPodSelector: ptr.To("selector"),
+		// Others wait for them to go.
+		OldReplicas: 3,
 		Conditions: []metav1.Condition{
 			{
 				Type: grovev1alpha1.ConditionTypeMinAvailableBreached, Status: metav1.ConditionFalse, Reason: grovev1alpha1.ReasonNeverAvailable,
@@ -164,7 +166,12 @@ func TestANewAttemptStartsItsRecordAnew(t *testing.T) {
 func TestTheClockOfABreachStartsAnewWithTheAttempt(t *testing.T) {
 	clique := training(1, attempt(1),
 		condition(grovev1alpha1.ConditionTypeMinAvailableBreached, metav1.ConditionTrue, grovev1alpha1.ReasonPodsFailed, -time.Hour))
-	got := DecideClique(snapshotOf(clique, pods(podOf(0, ofAttempt(1), failed))), now).Status
+	failing := pods(podOf(0, ofAttempt(1), failed))
+	started := DecideClique(snapshotOf(clique, failing), now.Add(-time.Second))
+	expect(t, "record", true, started.Record)
+	expect(t, "failures in the write that starts the attempt", "", failuresOf(started.Status))
+	clique.Status = started.Status
+	got := DecideClique(snapshotOf(clique, failing), now).Status
 	breach := got.Conditions[slices.IndexFunc(got.Conditions, func(c metav1.Condition) bool { return c.Type == grovev1alpha1.ConditionTypeMinAvailableBreached })]
 	expect(t, "breach", isTrue(grovev1alpha1.ReasonPodsFailed), summary{breach.Status, breach.Reason})
 	expect(t, "since", at(0), breach.LastTransitionTime)

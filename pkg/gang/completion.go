@@ -117,15 +117,18 @@ func recordFailure(status *grovev1alpha1.PodCliqueStatus, index int32, uid types
 	if samePod && failed.RecoveredTime == nil {
 		return false
 	}
-	if failed.RecoveredTime != nil && at.Sub(failed.RecoveredTime.Time) >= failureMemory {
-		failed.Count = 0
+	if known && at.Before(failed.LastTime.Time) {
+		// The clocks of two nodes differ. The API server lets no time go back, and would
+		// refuse this failure for ever.
+		at = failed.LastTime.Time
 	}
 	if !samePod {
+		if failed.RecoveredTime != nil && at.Sub(failed.RecoveredTime.Time) >= failureMemory {
+			failed.Count = 0
+		}
 		failed.Count++
 	}
-	if failed.LastTime.Time.Before(at) {
-		failed.LastTime = metav1.NewTime(at)
-	}
+	failed.LastTime = metav1.NewTime(at)
 	failed.RecoveredTime = nil
 	failed.PodUID = uid
 	failed.Message = message

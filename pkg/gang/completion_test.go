@@ -88,12 +88,16 @@ func TestFailuresAreRecordedOncePerPod(t *testing.T) {
 			pods:   pods(podOf(0, failed), podOf(1, failed), podOf(2, failed)),
 			want:   "0×1 uid-0 before; 1×1 uid-1 pod-1 failed (exit code 1); 2×1 uid-2 before", wantTime: at(-time.Hour), record: true,
 		},
-		"ten minutes after the last one the count goes on": {
-			clique: training(1, failedBefore(0, 4, -11*time.Minute)), pods: pods(podOf(0, failed, withUID("next"))),
+		"however long ago the last one was, the count goes on": {
+			clique: training(1, failedBefore(0, 4, -time.Hour)), pods: pods(podOf(0, failed, withUID("next"))),
 			want: "0×5 next pod-0 failed (exit code 1)", wantTime: at(-time.Minute), record: true,
 		},
-		"more than ten minutes after it, the count starts anew": {
-			clique: training(1, failedBefore(0, 4, -11*time.Minute-time.Second)), pods: pods(podOf(0, failed, withUID("next"))),
+		"also when the index had been well for less than ten minutes": {
+			clique: training(1, failedBefore(0, 4, -time.Hour), recovered(0, -11*time.Minute+time.Second)), pods: pods(podOf(0, failed, withUID("next"))),
+			want: "0×5 next pod-0 failed (exit code 1)", wantTime: at(-time.Minute), record: true,
+		},
+		"after ten minutes in which it was well, the count starts anew": {
+			clique: training(1, failedBefore(0, 4, -time.Hour), recovered(0, -11*time.Minute)), pods: pods(podOf(0, failed, withUID("next"))),
 			want: "0×1 next pod-0 failed (exit code 1)", wantTime: at(-time.Minute), record: true,
 		},
 		"a pod that runs has not failed": {clique: training(1), pods: podsOfAll(1, running)},
@@ -144,6 +148,15 @@ func TestFailuresAreRecordedOncePerPod(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A node whose clock is behind tells of a failure before the one that is on record.
+func TestTheTimeOfAFailureDoesNotGoBack(t *testing.T) {
+	clique := training(1, failedBefore(0, 1, -time.Second))
+	late := podOf(0, failed, func(pod *Pod) { pod.UID, pod.FinishedAt = "next", now.Add(-time.Minute) })
+	got := DecideClique(snapshotOf(clique, pods(late)), now).Status.FailedIndexes
+	expect(t, "count", int32(2), got[0].Count)
+	expect(t, "time", at(-time.Second), got[0].LastTime)
 }
 
 func TestCreatedReplicas(t *testing.T) {

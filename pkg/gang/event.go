@@ -42,6 +42,10 @@ const (
 
 // eventsOfClique tells of failures and of a breach that status records first.
 func eventsOfClique(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus) []Event {
+	if s.Parent != ParentActive {
+		// The pods are told to stop: what becomes of them is no news.
+		return nil
+	}
 	var events []Event
 	var failures []string
 	for i := range status.FailedIndexes {

@@ -37,6 +37,15 @@ func waiting(name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}}
 }
 
+// loops is a container that failed and waits for its next start.
+func loops(name string, code int32) corev1.ContainerStatus {
+	return corev1.ContainerStatus{
+		Name:                 name,
+		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		LastTerminationState: ended(name, code, "Error", 0).State,
+	}
+}
+
 func runs(name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 }
@@ -59,7 +68,7 @@ func TestNewPodReads(t *testing.T) {
 		},
 		"a node": {
 			pod:  func(p *corev1.Pod) { p.Spec.NodeName = "node" },
-			want: with(func(p *Pod) { p.Scheduled = true }),
+			want: with(func(p *Pod) { p.Scheduled, p.Node = true, "node" }),
 		},
 		"a scheduling gate": {
 			pod:  func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} },
@@ -120,11 +129,28 @@ func TestNewPodReads(t *testing.T) {
 			pod: func(p *corev1.Pod) {
 				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(at(30*time.Second)), ptr.To[int64](30)
 			},
-			want: with(func(p *Pod) { p.DeletionRequested = ptr.To(now) }),
+			want: with(func(p *Pod) { p.DeletionRequested, p.DeletionDue = ptr.To(now), now.Add(30*time.Second) }),
 		},
 		"the request of a deletion without a grace period": {
-			pod:  func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(at(-time.Second)) },
-			want: with(func(p *Pod) { p.DeletionRequested = ptr.To(now.Add(-time.Second)) }),
+			pod: func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(at(-time.Second)) },
+			want: with(func(p *Pod) {
+				p.DeletionRequested, p.DeletionDue = ptr.To(now.Add(-time.Second)), now.Add(-time.Second)
+			}),
+		},
+		"a container that the kubelet will start once more": {
+			pod: func(p *corev1.Pod) {
+				p.Status.Phase = corev1.PodRunning
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{runs("log"), loops("main", 1)}
+			},
+			want: with(func(p *Pod) {
+				p.Phase, p.Started, p.CrashLooping, p.Failure = corev1.PodRunning, true, true, "fails again and again (main exit code 1)"
+			}),
+		},
+		"an init container that the kubelet will start once more": {
+			pod: func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{loops("init", 2)}
+			},
+			want: with(func(p *Pod) { p.CrashLooping, p.Failure = true, "fails again and again (exit code 2)" }),
 		},
 	}
 	for name, tc := range tests {

@@ -2,7 +2,6 @@ package gang
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,14 +17,10 @@ import (
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/apis/grove/validation"
-	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
-	"github.com/copse-dev/copse/pkg/labels"
-	"github.com/copse-dev/copse/pkg/naming"
 )
 
 const (
 	cliqueCases = 5000
-	setCases    = 3000
 )
 
 // The cases are the same in every run; a failure names the one to look at.
@@ -59,16 +54,21 @@ func randomClique(r *rand.Rand) *grovev1alpha1.PodClique {
 			finished = append(finished, index)
 		}
 		if chance(r, 20) {
-			failedBefore(index, int32(r.IntN(8)+1), -time.Duration(r.IntN(900))*time.Second)(clique)
+			ago := r.IntN(1800)
+			failedBefore(index, int32(r.IntN(8)+1), -time.Duration(ago)*time.Second)(clique)
+			if chance(r, 30) {
+				recovered(index, -time.Duration(r.IntN(ago+1))*time.Second)(clique)
+			}
 		}
 	}
+	status.OldReplicas = int32(r.IntN(3))
 	status.CompletedIndexes = indexset.Of(finished...).String()
 	for _, conditionType := range []string{
 		grovev1alpha1.ConditionTypeMinAvailableBreached, grovev1alpha1.ConditionTypePodCliqueScheduled,
 		grovev1alpha1.ConditionTypeNameConflict, grovev1alpha1.ConditionTypePodCreationFailed,
 	} {
 		if chance(r, 40) {
-			condition(conditionType, oneOf(r, metav1.ConditionTrue, metav1.ConditionFalse), "Before", -time.Hour)(clique)
+			condition(conditionType, oneOf(r, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown), "Before", oneOf(r, -time.Hour, -time.Minute, -time.Second, 0))(clique)
 		}
 	}
 	return clique
@@ -84,7 +84,12 @@ func randomPods(r *rand.Rand, clique *grovev1alpha1.PodClique) []Pod {
 		pod.TemplateHash = oneOf(r, "hash", "hash", "other")
 		if chance(r, 20) {
 			pod.DeletionRequested = ptr.To(now.Add(oneOf(r, -2*time.Minute, -time.Minute, -time.Second)))
+			pod.DeletionDue = pod.DeletionRequested.Add(oneOf(r, 0, 30*time.Second, time.Hour))
 		}
+		if pod.Scheduled {
+			pod.Node = oneOf(r, "good", "gone")
+		}
+		pod.CrashLooping = pod.Started && !pod.Ended() && chance(r, 10)
 		if chance(r, 10) {
 			pod.FinishedAt = time.Time{}
 		}
@@ -106,10 +111,13 @@ func randomCliqueSnapshot(r *rand.Rand) CliqueSnapshot {
 		Clique: clique, TemplateHash: "hash", Pods: randomPods(r, clique),
 		Parent:        oneOf(r, ParentActive, ParentActive, ParentActive, ParentFailing, ParentFinished, ParentDeleting),
 		Membership:    Membership{Known: chance(r, 80), Scheduled: chance(r, 50), BaseScheduled: chance(r, 80)},
-		OthersDrained: chance(r, 80),
+		OthersDrained: chance(r, 80), UpdateInProgress: chance(r, 5),
+	}
+	if chance(r, 50) {
+		s.DeadNodes = map[string]string{"gone": "is gone"}
 	}
 	if chance(r, 70) {
-		s.TerminationDelay = new(oneOf(r, 0, time.Minute, time.Hour))
+		s.TerminationDelay = new(oneOf(r, 0, 30*time.Second, time.Minute, time.Hour))
 	}
 	for _, index := range MissingIndexes(clique, s.Pods) {
 		if chance(r, 50) {
@@ -140,7 +148,7 @@ func cliqueRefusal(t *testing.T, clique *grovev1alpha1.PodClique, status grovev1
 // API server, and once read back leads to a pass that records nothing, changes nothing,
 // and does the same again if asked again.
 func TestAnyCliqueComesToRest(t *testing.T) {
-	recorded, acted := 0, 0
+	recorded, acted, replaced, forced := 0, 0, 0, 0
 	for seed := range uint64(cliqueCases) {
 		r := random(seed)
 		s := randomCliqueSnapshot(r)
@@ -163,10 +171,20 @@ func TestAnyCliqueComesToRest(t *testing.T) {
 		if len(d.Create)+len(d.Delete) > 0 {
 			acted++
 		}
+		if len(d.ForceDelete) > 0 {
+			forced++
+		}
+		fails := func(index int32) bool { return brokenIndex(&d.Status, index) != nil }
+		if isTraining(s.Clique) && s.Parent == ParentActive && (slices.ContainsFunc(d.Create, fails) || slices.ContainsFunc(d.Delete, func(p Pod) bool {
+			return p.Attempt == s.Clique.Spec.Attempt && p.Index < s.Clique.Spec.Replicas && fails(p.Index)
+		})) {
+			replaced++
+		}
+		checkNextLook(t, snapshot, s, d)
 		s.Clique = s.Clique.DeepCopy()
 		s.Clique.Status = d.Status
 		again := DecideClique(s, now)
-		if again.Changed || again.Urgent || again.Record {
+		if again.Changed || again.Urgent || again.Record || len(again.Events) > 0 {
 			t.Fatalf("%s\nthe same again changes the status:\n%s", snapshot(), cmp.Diff(d.Status, again.Status))
 		}
 		if diff := cmp.Diff(actionsOf(d), actionsOf(again)); diff != "" {
@@ -182,8 +200,37 @@ func TestAnyCliqueComesToRest(t *testing.T) {
 		}
 	}
 	// The cases would prove nothing if they did not get around.
-	if recorded < cliqueCases/4 || acted < cliqueCases/4 {
-		t.Errorf("of %d cases %d recorded and %d acted: the generator is too tame", cliqueCases, recorded, acted)
+	if recorded < cliqueCases/4 || acted < cliqueCases/4 || replaced < cliqueCases/100 || forced < cliqueCases/50 {
+		t.Errorf("of %d cases %d recorded, %d acted, %d replaced a training pod and %d forced a deletion: the generator is too tame", cliqueCases, recorded, acted, replaced, forced)
+	}
+}
+
+// checkNextLook holds that a look before the next one would find nothing to do, and that
+// the next one does.
+func checkNextLook(t *testing.T, snapshot func() string, s CliqueSnapshot, d CliqueDecision) {
+	t.Helper()
+	if d.Record || d.Next.IsZero() {
+		return
+	}
+	settled := s
+	settled.Clique = s.Clique.DeepCopy()
+	settled.Clique.Status = d.Status
+	// What was to be done may have become wrong when the attempt ended.
+	more := func(after CliqueDecision) bool {
+		return slices.ContainsFunc(after.Create, func(index int32) bool { return !slices.Contains(d.Create, index) }) ||
+			slices.ContainsFunc(after.Delete, func(pod Pod) bool {
+				return !slices.ContainsFunc(d.Delete, func(p Pod) bool { return p.UID == pod.UID })
+			}) ||
+			len(after.ForceDelete) > len(d.ForceDelete) || after.Changed
+	}
+	if early := DecideClique(settled, d.Next.Add(-time.Nanosecond)); more(early) {
+		t.Fatalf("%s\nsomething is to be done before the next look, at %s:\n%+v", snapshot(), d.Next, early)
+	}
+	// When a grace period ends, the node is looked at, and a failed pod may go by itself
+	// before its back-off ends.
+	overdue := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.DeletionDue.Equal(d.Next) || p.Terminating() && p.Ended() })
+	if due := DecideClique(settled, d.Next); !more(due) && !overdue {
+		t.Fatalf("%s\nnothing is to be done at the next look, at %s:\n%+v", snapshot(), d.Next, due)
 	}
 }
 
@@ -194,7 +241,7 @@ func checkCliqueDecision(t *testing.T, snapshot func() string, s CliqueSnapshot,
 		t.Helper()
 		t.Fatalf("%s\n%s\ndecision: %+v", snapshot(), fmt.Sprintf(format, args...), d)
 	}
-	if d.Record && (len(d.Create)+len(d.Delete) > 0 || !d.Next.IsZero()) {
+	if d.Record && (len(d.Create)+len(d.Delete)+len(d.ForceDelete) > 0 || !d.Next.IsZero()) {
 		fail("records and acts")
 	}
 	if d.Record && !d.Urgent || d.Urgent && !d.Changed {
@@ -235,164 +282,55 @@ func checkCliqueDecision(t *testing.T, snapshot func() string, s CliqueSnapshot,
 	if !d.Next.IsZero() && !d.Next.After(now) {
 		fail("the next look is in the past")
 	}
-	if s.Parent == ParentActive && s.Clique.DeletionTimestamp == nil && s.Clique.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining {
-		// A training pod goes only when there is another one of its index, or no place for it.
-		for _, pod := range d.Delete {
-			if pod.Attempt == s.Clique.Spec.Attempt && pod.Index < s.Clique.Spec.Replicas && exists[pod.Index] == 1 {
-				fail("deletes %s, which has its place", pod.UID)
-			}
+	for _, pod := range d.ForceDelete {
+		if !pod.Terminating() || pod.DeletionDue.After(now) || s.DeadNodes[pod.Node] == "" {
+			fail("forces the deletion of %s", pod.UID)
 		}
 	}
+	if len(d.Events) > 0 && !d.Urgent {
+		fail("events come with a write that may wait")
+	}
+	if len(d.Create) > 0 && !s.OthersDrained {
+		fail("makes pods though others have old ones")
+	}
+	checkReplacement(fail, s, d, exists)
 }
 
-// randomSet is a set in a state that the API server accepts, with what exists of it.
-func randomSet(r *rand.Rand) SetSnapshot {
-	training := chance(r, 60)
-	pcs := &grovev1alpha1.PodCliqueSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "set", UID: "set", ResourceVersion: "1", Generation: 2},
-		Spec:       grovev1alpha1.PodCliqueSetSpec{WorkloadType: grovev1alpha1.WorkloadTypeInference, Replicas: int32(r.IntN(3) + 1)},
+// checkReplacement holds what is true of pods that take the place of others in Training:
+// a failed one goes, and the next one comes, after the back-off, and only while the
+// attempt goes on.
+func checkReplacement(fail func(string, ...any), s CliqueSnapshot, d CliqueDecision, exists map[int32]int) {
+	if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || s.Clique.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
+		return
 	}
-	if training {
-		pcs.Spec.WorkloadType = grovev1alpha1.WorkloadTypeTraining
+	var ends bool
+	breach := meta.FindStatusCondition(d.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)
+	if breach.Status == metav1.ConditionTrue && s.TerminationDelay != nil {
+		ends = *s.TerminationDelay == 0 || now.Sub(breach.LastTransitionTime.Time) >= *s.TerminationDelay+time.Second
 	}
-	for _, name := range []string{"a", "b", "c"}[:r.IntN(3)+1] {
-		replicas := int32(r.IntN(3) + 1)
-		pcs.Spec.Template.Cliques = append(pcs.Spec.Template.Cliques, grovev1alpha1.PodCliqueTemplateSpec{
-			Name: name, Spec: grovev1alpha1.PodCliqueSpec{Replicas: replicas, MinAvailable: ptr.To(int32(r.IntN(int(replicas)) + 1))},
-		})
-	}
-	if chance(r, 40) {
-		pcs.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{{
-			Name: "g", CliqueNames: []string{"a"}, Replicas: ptr.To(int32(r.IntN(2) + 1)), MinAvailable: ptr.To[int32](1),
-		}}
-	}
-	s := SetSnapshot{
-		Set: pcs, Cliques: map[string]*grovev1alpha1.PodClique{}, Groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{},
-		Gangs: map[string]*schedulerv1alpha1.PodGang{}, NoActivePods: chance(r, 30),
-	}
-	for index := range pcs.Spec.Replicas + 1 {
-		if !training && chance(r, 20) {
-			pcs.Status.ReplicaStatuses = append(pcs.Status.ReplicaStatuses, grovev1alpha1.PodCliqueSetReplicaStatus{Index: index, Attempt: int32(r.IntN(3))})
-		}
-	}
-	// Some cases are about a single kind of clique, else success would be rare.
-	kind := r.IntN(8)
-	for replica := range pcs.Spec.Replicas {
-		for _, expected := range ExpectedCliques(pcs, replica, TemplateSizes) {
-			if chance(r, 5) {
-				continue
-			}
-			s.Cliques[expected.Name] = randomCliqueOfSet(r, pcs, expected, kind)
-		}
-		if chance(r, 50) {
-			gang := &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{
-				Name: naming.Replica("set", replica), Labels: map[string]string{labels.RestartAttempt: "0"},
-			}}
-			meta.SetStatusCondition(&gang.Status.Conditions, metav1.Condition{
-				Type: schedulerv1alpha1.PodGangConditionScheduled, Status: oneOf(r, metav1.ConditionTrue, metav1.ConditionFalse), Reason: "R",
-			})
-			s.Gangs[gang.Name] = gang
-		}
-	}
-	return s
-}
-
-func randomCliqueOfSet(r *rand.Rand, pcs *grovev1alpha1.PodCliqueSet, expected ExpectedClique, kind int) *grovev1alpha1.PodClique {
-	spec := *expected.Template.Spec.DeepCopy()
-	spec.WorkloadType = pcs.Spec.WorkloadType
-	spec.Attempt = max(0, ReplicaAttempt(pcs, expected.Replica)-oneOf[int32](r, 0, 0, 0, 1))
-	clique := &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Name: expected.Name}, Spec: spec}
-	clique.Status.ObservedAttempt = max(0, spec.Attempt-oneOf[int32](r, 0, 0, 0, 1))
-	status := &clique.Status
-	switch k := kind; {
-	case k < 2 || k > 4 && chance(r, 30): // finished
-		status.CompletedIndexes = indexset.Of(indexesBelow(spec.Replicas)...).String()
-		condition(grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, "R", 0)(clique)
-	case k < 4 || k > 4 && chance(r, 50): // running
-		status.Replicas, status.RunningReplicas, status.ScheduledReplicas = spec.Replicas, spec.Replicas, spec.Replicas
-		status.ReadyReplicas, status.UpdatedReplicas = int32(r.IntN(int(spec.Replicas)+1)), int32(r.IntN(int(spec.Replicas)+1))
-	case k > 4 && chance(r, 50): // failed
-		failedBefore(0, 1, -time.Minute)(clique)
-	}
-	return clique
-}
-
-func indexesBelow(n int32) []int32 {
-	var out []int32
-	for index := range n {
-		out = append(out, index)
-	}
-	return out
-}
-
-func setRefusal(t *testing.T, pcs *grovev1alpha1.PodCliqueSet, status grovev1alpha1.PodCliqueSetStatus) error {
-	t.Helper()
-	before, after := &grove.PodCliqueSet{}, &grove.PodCliqueSet{}
-	if err := grovev1alpha1.Convert_v1alpha1_PodCliqueSet_To_grove_PodCliqueSet(pcs.DeepCopy(), before, nil); err != nil {
-		t.Fatal(err)
-	}
-	moved := pcs.DeepCopy()
-	moved.Status = *status.DeepCopy()
-	if err := grovev1alpha1.Convert_v1alpha1_PodCliqueSet_To_grove_PodCliqueSet(moved, after, nil); err != nil {
-		t.Fatal(err)
-	}
-	return validation.ValidatePodCliqueSetStatusUpdate(after, before).ToAggregate()
-}
-
-// Whatever a set consists of, every status that is decided is accepted by the API
-// server, terminal phases stay, and events come once.
-func TestAnySetComesToRest(t *testing.T) {
-	reached := map[grovev1alpha1.PodCliqueSetPhase]int{}
-	for seed := range uint64(setCases) {
-		s := randomSet(random(seed))
-		snapshot := func() string {
-			return fmt.Sprintf("case %d: set %+v\ncliques %v", seed, s.Set, slices.Sorted(maps.Keys(s.Cliques)))
-		}
-		told := map[string]int{}
-		for pass := range 4 {
-			d := DecideSet(s, now)
-			if err := setRefusal(t, s.Set, d.Status); err != nil {
-				t.Fatalf("%s\nthe API server refuses the status: %v", snapshot(), err)
-			}
-			for _, e := range d.Events {
-				told[e.Reason]++
-				if told[e.Reason] > 1 {
-					t.Fatalf("%s\n%s is told twice", snapshot(), e.Reason)
-				}
-			}
-			if len(d.Events) > 0 && !d.Urgent {
-				t.Fatalf("%s\nevents %v come with a write that may wait", snapshot(), d.Events)
-			}
-			if pass == 3 && d.Changed {
-				t.Fatalf("%s\ndoes not come to rest:\n%s", snapshot(), cmp.Diff(s.Set.Status, d.Status))
-			}
-			s.Set = s.Set.DeepCopy()
-			s.Set.Status = d.Status
-		}
-		reached[s.Set.Status.Phase]++
-		if ParentOf(s.Set) != ParentFailing && s.Set.Status.Phase != grovev1alpha1.PodCliqueSetSucceeded {
+	broken := map[int32]grovev1alpha1.FailedIndex{}
+	for _, failed := range d.Status.FailedIndexes {
+		if failed.RecoveredTime != nil {
 			continue
 		}
-		// From here on nothing that happens to the pods changes how it ends.
-		phase := s.Set.Status.Phase
-		for name := range s.Cliques {
-			s.Cliques[name] = inference(1)
-			s.Cliques[name].Status.RunningReplicas = 1
+		broken[failed.Index] = failed
+		ends = ends || failed.Count >= 6 && failed.Index < s.Clique.Spec.Replicas
+	}
+	waited := func(failed grovev1alpha1.FailedIndex) bool {
+		wait := 10 * time.Second << min(failed.Count-1, 10)
+		return now.Sub(failed.LastTime.Time) >= min(wait, 5*time.Minute)
+	}
+	for _, pod := range d.Delete {
+		if pod.Attempt != s.Clique.Spec.Attempt || pod.Index >= s.Clique.Spec.Replicas || exists[pod.Index] != 1 {
+			continue
 		}
-		s.NoActivePods = false
-		d := DecideSet(s, now.Add(time.Hour))
-		if d.Status.Phase != phase || len(d.Events) > 0 {
-			t.Fatalf("%s\nleaves %q for %q, events %v", snapshot(), phase, d.Status.Phase, d.Events)
-		}
-		if err := setRefusal(t, s.Set, d.Status); err != nil {
-			t.Fatalf("%s\nthe API server refuses the status: %v", snapshot(), err)
+		if failed, ok := broken[pod.Index]; !ok || failed.PodUID != pod.UID || !pod.Ended() || ends || !waited(failed) {
+			fail("deletes %s, which has its place", pod.UID)
 		}
 	}
-	for _, phase := range []grovev1alpha1.PodCliqueSetPhase{
-		grovev1alpha1.PodCliqueSetPending, grovev1alpha1.PodCliqueSetRunning, grovev1alpha1.PodCliqueSetSucceeded, grovev1alpha1.PodCliqueSetFailed,
-	} {
-		if reached[phase] < setCases/50 {
-			t.Errorf("of %d cases %d ended as %s: the generator is too tame", setCases, reached[phase], phase)
+	for _, index := range d.Create {
+		if failed, ok := broken[index]; ok && (ends || !waited(failed)) {
+			fail("replaces the pod of index %d", index)
 		}
 	}
 }

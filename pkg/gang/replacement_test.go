@@ -84,7 +84,10 @@ func TestInferenceReplacesWithBackOff(t *testing.T) {
 			inference(1, failedBefore(0, 1, -time.Minute)), podsOfAll(1, running), actions{},
 		},
 		"the pod after it stays": {
-			inference(1, failedBefore(0, 1, -time.Minute)), podsOfAll(1, ready, withUID("new")), actions{},
+			inference(1, failedBefore(0, 1, -time.Minute)), podsOfAll(1, running, withUID("new")), actions{},
+		},
+		"also when it has mended the index": {
+			inference(1, failedBefore(0, 1, -time.Minute), recovered(0, -time.Second)), podsOfAll(1, ready, withUID("new")), actions{},
 		},
 		"10 s after the first failure":       {inference(1, failedBefore(0, 1, 0)), nil, actions{Next: 10 * time.Second}},
 		"less what has passed":               {inference(1, failedBefore(0, 1, -4*time.Second)), nil, actions{Next: 6 * time.Second}},
@@ -123,9 +126,9 @@ func TestWhatGoesByTheStateOfTheParent(t *testing.T) {
 		deleted bool
 		want    []types.UID
 	}{
-		"active: the surplus":         {parent: ParentActive, want: []types.UID{"surplus"}},
-		"failing: what may still run": {parent: ParentFailing, want: []types.UID{"surplus", "uid-0", "uid-4"}},
-		"finished: the surplus":       {parent: ParentFinished, want: []types.UID{"surplus"}},
+		"active: the surplus":          {parent: ParentActive, want: []types.UID{"surplus"}},
+		"failing: what may still run":  {parent: ParentFailing, want: []types.UID{"surplus", "uid-0", "uid-4"}},
+		"finished: what may still run": {parent: ParentFinished, want: []types.UID{"surplus", "uid-0", "uid-4"}},
 		// Its cliques may be orphaned: each one's own deletion says whether it goes along.
 		"deleting: nothing":                 {parent: ParentDeleting},
 		"the clique is deleted: everything": {parent: ParentActive, deleted: true, want: []types.UID{"surplus", "uid-0", "uid-1", "uid-2", "uid-4"}},
@@ -134,8 +137,9 @@ func TestWhatGoesByTheStateOfTheParent(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			// Index 5 is missing, so that only the parent keeps it from being made.
-			clique := training(6, completed("1"), failedBefore(2, 1, -time.Minute))
+			// Index 5 is a new one, so that only the parent keeps it from being made, and the
+			// failure is breach enough to end the attempt.
+			clique := training(6, created(5), completed("1"), failedBefore(2, 1, -time.Minute))
 			var create []int32
 			if tc.parent == ParentActive && !tc.deleted {
 				create = []int32{5}

@@ -32,6 +32,7 @@ func decideAttempts(s SetSnapshot, replicas []replicaState, status *grovev1alpha
 				message := fmt.Sprintf("the workload has run for longer than maxRuntime, %s, since %s",
 					s.Set.Spec.TrainingSpec.MaxRuntime.Duration, status.StartTime.UTC().Format(time.RFC3339))
 				decision.Events = fail(s, status, grovev1alpha1.ReasonMaxRuntimeExceeded, message, now)
+				decision.Due = runtime
 				return decision
 			}
 		} else {
@@ -47,6 +48,7 @@ func decideAttempts(s SetSnapshot, replicas []replicaState, status *grovev1alpha
 			decision.Next = earliest(decision.Next, breach.due)
 		default:
 			due[replicas[i].index] = *breach
+			decision.Due = earliest(decision.Due, breach.due)
 			decision.Confirm = append(decision.Confirm, breach.cliques...)
 		}
 	}

@@ -52,6 +52,8 @@ type SetDecision struct {
 	Confirm []*grovev1alpha1.PodClique
 	// Events tell of what Status decides.
 	Events []Event
+	// Due is when the attempts that Status ends were due to end; zero when it ends none.
+	Due time.Time
 	// Next is when to look again though nothing has happened; zero for never.
 	Next time.Time
 }
@@ -142,7 +144,8 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 			state.exists = true
 		}
 		if current {
-			ready = Available(object)
+			// The clique's status may be of before a scale-in.
+			ready = min(Available(object), wanted)
 			state.running = state.running || object.Status.RunningReplicas > 0
 		}
 		state.pods += wanted
@@ -282,7 +285,8 @@ func replicaStatuses(s SetSnapshot, replicas []replicaState) []grovev1alpha1.Pod
 	told := map[int32]bool{}
 	for _, replica := range replicas {
 		waiting := waitingFor(s, replica)
-		mustTell := training || replica.attempt > 0
+		openStages := openStagesOf(s.Set, replica)
+		mustTell := training || replica.attempt > 0 || len(openStages) > 0
 		if !mustTell && (waiting == nil || len(out) >= maxInferenceReplicaStatuses) {
 			continue
 		}
@@ -294,7 +298,9 @@ func replicaStatuses(s SetSnapshot, replicas []replicaState) []grovev1alpha1.Pod
 			phase = grovev1alpha1.PodCliqueSetRunning
 		}
 		told[replica.index] = true
-		out = append(out, grovev1alpha1.PodCliqueSetReplicaStatus{Index: replica.index, Phase: phase, Attempt: replica.attempt, WaitingFor: waiting})
+		out = append(out, grovev1alpha1.PodCliqueSetReplicaStatus{
+			Index: replica.index, Phase: phase, Attempt: replica.attempt, OpenStages: openStages, WaitingFor: waiting,
+		})
 	}
 	// Attempts survive scale-in of their index (D3).
 	for _, before := range s.Set.Status.ReplicaStatuses {
@@ -303,6 +309,16 @@ func replicaStatuses(s SetSnapshot, replicas []replicaState) []grovev1alpha1.Pod
 		}
 	}
 	return out
+}
+
+// openStagesOf are the stages that were opened in the replica's attempt: they stay open (D20).
+func openStagesOf(pcs *grovev1alpha1.PodCliqueSet, replica replicaState) []string {
+	for i := range pcs.Status.ReplicaStatuses {
+		if before := &pcs.Status.ReplicaStatuses[i]; before.Index == replica.index && before.Attempt == replica.attempt {
+			return before.OpenStages
+		}
+	}
+	return nil
 }
 
 // waitingFor says what holds a replica back: first its gang, then the first clique

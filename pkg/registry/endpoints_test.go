@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,17 +76,27 @@ func (s *oneObject) GetRESTOptions(schema.GroupResource, runtime.Object) (generi
 	}, nil
 }
 
+// refused counts refused moves of a status by resource.
+type refused map[string]int
+
+func (r refused) StatusRefused(resource, _ string) { r[resource]++ }
+
 func endpoints(t *testing.T, object runtime.Object) map[string]rest.Storage {
+	t.Helper()
+	return endpointsWith(t, object, refused{})
+}
+
+func endpointsWith(t *testing.T, object runtime.Object, refusals refused) map[string]rest.Storage {
 	t.Helper()
 	typer := runtime.NewScheme()
 	groveinstall.Install(typer)
 	schedulerinstall.Install(typer)
 	store := &oneObject{object: object}
-	all, err := groveregistry.NewStorage(typer, podcliqueset.Defaults{}, store)
+	all, err := groveregistry.NewStorage(typer, podcliqueset.Defaults{}, refusals, store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, err := schedulerregistry.NewStorage(typer, store)
+	more, err := schedulerregistry.NewStorage(typer, refusals, store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +165,41 @@ func TestSubresourcesOnlyGetAndUpdate(t *testing.T) {
 			t.Errorf("%s: creates %t, deletes %t, lists %t, updates %t", resource, creates, deletes, lists, updates)
 		}
 	}
+}
+
+// Refused moves of a status are told of, for every kind, and accepted ones are not.
+func TestStatusEndpointsTellOfRefusals(t *testing.T) {
+	eachKind(t, func(t *testing.T, ctx context.Context, k kind, _ runtime.Object) {
+		if k.breakStatus == nil {
+			t.Skip("nothing in this status can be wrong by itself")
+		}
+		refusals := refused{}
+		all := endpointsWith(t, k.object, refusals)
+		for resource, endpoint := range all {
+			// The endpoint of the kind is the one whose objects are of its type.
+			if !strings.HasSuffix(resource, "/status") || reflect.TypeOf(endpoint.New()) != reflect.TypeOf(k.object) {
+				continue
+			}
+			write := func(move func(runtime.Object)) error {
+				sent := k.object.DeepCopyObject()
+				move(sent)
+				_, _, err := endpoint.(rest.Patcher).Update(ctx, accessor(t, sent).GetName(), rest.DefaultUpdatedObjectInfo(sent),
+					rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+				return err
+			}
+			if err := write(k.breakStatus); !apierrors.IsInvalid(err) {
+				t.Errorf("a forbidden move is answered with %v", err)
+			}
+			if err := write(k.changeStatus); err != nil {
+				t.Errorf("a move is answered with %v", err)
+			}
+			if diff := cmp.Diff(refused{strings.TrimSuffix(resource, "/status"): 1}, refusals); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			return
+		}
+		t.Error("has no status endpoint")
+	})
 }
 
 func TestScaleEndpoints(t *testing.T) {

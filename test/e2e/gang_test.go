@@ -16,8 +16,8 @@ import (
 )
 
 // addNode adds a simulated node that alone has a resource; pods that ask for it go
-// nowhere else.
-func addNode(t *testing.T, name, resourceName string, count string) {
+// nowhere else. Taints keep the pods of other tests away.
+func addNode(t *testing.T, name, resourceName string, count string, taints ...corev1.Taint) {
 	t.Helper()
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:                resource.MustParse("16"),
@@ -27,6 +27,7 @@ func addNode(t *testing.T, name, resourceName string, count string) {
 	}
 	_, err := cluster.Kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"type": "kwok", corev1.LabelHostname: name}},
+		Spec:       corev1.NodeSpec{Taints: taints},
 		Status:     corev1.NodeStatus{Capacity: resources, Allocatable: resources},
 	}, metav1.CreateOptions{})
 	if err != nil {

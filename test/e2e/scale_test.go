@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+
+	"github.com/copse-dev/copse/test/framework"
 )
 
 // A training set of 1000 pods runs to its end, with about one write per pod. Writes are
@@ -23,19 +26,7 @@ import (
 func TestAThousandPodsCostOneWriteEach(t *testing.T) {
 	const pods = 1000
 	ns := cluster.Namespace(t)
-	// What earlier tests leave to be deleted is written by the controllers too.
-	ns.Eventually(2*time.Minute, func(ctx context.Context) error {
-		namespaces, err := cluster.Kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, namespace := range namespaces.Items {
-			if strings.HasPrefix(namespace.Name, "test-") && namespace.Name != ns.Name {
-				return fmt.Errorf("namespace %s is still there", namespace.Name)
-			}
-		}
-		return nil
-	})
+	waitUntilAlone(ns)
 	before := countWrites(t)
 	began := time.Now()
 	ns.Apply(strings.Replace(training("big", 1, pods, "1s"), "image: example.com/trainer", "image: example.com/trainer, resources: {requests: {cpu: 10m}}", 1))
@@ -63,6 +54,83 @@ func TestAThousandPodsCostOneWriteEach(t *testing.T) {
 	if total/pods > 1.1 {
 		t.Errorf("the controllers write %.3f times per pod, at most 1.1 are allowed", total/pods)
 	}
+}
+
+// waitUntilAlone waits until what earlier tests left is deleted: the controllers write
+// then, too.
+func waitUntilAlone(ns *framework.Namespace) {
+	ns.Eventually(2*time.Minute, func(ctx context.Context) error {
+		namespaces, err := cluster.Kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, namespace := range namespaces.Items {
+			if strings.HasPrefix(namespace.Name, "test-") && namespace.Name != ns.Name {
+				return fmt.Errorf("namespace %s is still there", namespace.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// A restart deletes each pod once and creates each once, with a handful of writes beside
+// that; when all is over, nothing is written (design section 8).
+func TestARestartCostsOneDeleteAndOneCreatePerPod(t *testing.T) {
+	const pods = 512
+	ns := cluster.Namespace(t)
+	ns.Apply(strings.Replace(strings.Replace(training("big", 1, pods, "1h"), "workloadType: Training", "workloadType: Training\n  trainingSpec: {maxRestarts: 1}", 1),
+		"image: example.com/trainer", "image: example.com/trainer, resources: {requests: {cpu: 10m}}", 1))
+	running := ns.WaitForPods(pods, 5*time.Minute, inAttempt("0"))
+	waitUntilAlone(ns)
+	quiet(t, ns)
+
+	before := countWrites(t)
+	began := time.Now()
+	fail(ns, running[pods/2].Name, 1)
+	ns.WaitForPods(pods, 5*time.Minute, inAttempt("1"))
+	took := time.Since(began)
+	after := quiet(t, ns)
+
+	var others float64
+	var text []string
+	for what, n := range after {
+		if n -= before[what]; n > 0 {
+			text = append(text, fmt.Sprintf("%s: %.0f", what, n))
+			if what != "POST pods" && what != "DELETE pods" {
+				others += n
+			}
+		}
+	}
+	t.Logf("%d pods were Ready again %s after the failure; writes: %s", pods, took.Round(time.Second), strings.Join(text, ", "))
+	if n := after["POST pods"] - before["POST pods"]; n != pods {
+		t.Errorf("%.0f pods were created", n)
+	}
+	// The kubelet of each pod that ran deletes it once more, to say that it has ended.
+	const byKubelets = pods - 1
+	if n := after["DELETE pods"] - before["DELETE pods"] - byKubelets; n > pods*1.1 {
+		t.Errorf("the controllers deleted pods %.0f times", n)
+	}
+	if others > pods*0.1 {
+		t.Errorf("%.0f other writes", others)
+	}
+}
+
+// quiet waits until the controllers have written nothing for three seconds, and returns
+// the counts.
+func quiet(t *testing.T, ns *framework.Namespace) map[string]float64 {
+	t.Helper()
+	last, since := countWrites(t), time.Now()
+	ns.Eventually(time.Minute, func(context.Context) error {
+		counts := countWrites(t)
+		if !maps.Equal(counts, last) {
+			last, since = counts, time.Now()
+		}
+		if idle := time.Since(since); idle < 3*time.Second {
+			return fmt.Errorf("the last write was %s ago", idle.Round(time.Millisecond))
+		}
+		return nil
+	})
+	return last
 }
 
 // countWrites counts the writes that only Copse's controllers make, by what they write.

@@ -99,7 +99,8 @@ func TestAStrippedPodDecidesAsTheWholeOne(t *testing.T) {
 	// The comparison would prove nothing about a field that is empty in both.
 	expect(t, "what is compared", gang.Pod{
 		Name: "llm-0-worker-3-abc", UID: "uid", Index: 3, Attempt: 2, TemplateHash: "hash", Phase: corev1.PodFailed,
-		Ready: true, Scheduled: true, Gated: true, Started: true, DeletionRequested: ptr.To(moment(30).Time), FinishedAt: moment(40).Time,
+		Ready: true, Scheduled: true, Gated: true, Started: true, Node: "gpu-17",
+		DeletionRequested: ptr.To(moment(30).Time), DeletionDue: moment(50).Time, FinishedAt: moment(40).Time,
 		Failure: "failed (init exit code 2; main exit code 137, OOMKilled; Evicted) on node gpu-17",
 	}, want)
 	expect(t, "stripped", want, read(t, strip(t, pod)))
@@ -200,16 +201,76 @@ func TestTheCacheHoldsWhatIsOurs(t *testing.T) {
 	for obj, options := range cacheOptions().ByObject {
 		kind := fmt.Sprintf("%T", obj)
 		kinds[kind] = true
+		if _, isNode := obj.(*corev1.Node); isNode {
+			// No node is ours: each is kept, as little as there is to know.
+			expect(t, "selector of nodes", nil, options.Label)
+			continue
+		}
 		if options.Label == nil || !options.Label.Matches(apilabels.Set(labels.Managed("n", "set", "c"))) || options.Label.Matches(apilabels.Set{labels.PartOf: "set"}) {
 			t.Errorf("%s: selector %v", kind, options.Label)
 		}
 	}
 	want := map[string]bool{}
 	// A cluster that does not schedule gangs knows no groups: to name them here would keep the cache from starting.
-	for _, obj := range []any{&corev1.Pod{}, &corev1.Service{}} {
+	for _, obj := range []any{&corev1.Pod{}, &corev1.Service{}, &corev1.Node{}} {
 		want[fmt.Sprintf("%T", obj)] = true
 	}
 	expect(t, "kinds", want, kinds)
+}
+
+// A container that waits to be started once more says with what it ended; the state before
+// the last is of no use to one that runs or has ended.
+func TestWaitingContainersKeepHowTheyEnded(t *testing.T) {
+	exit := func(code int32) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", Message: "much text", FinishedAt: moment(9)}}
+	}
+	kept := func(code int32) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", FinishedAt: moment(9)}}
+	}
+	waiting := func(text string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: text}}
+	}
+	runs := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: moment(3)}}
+	got := containerStates([]corev1.ContainerStatus{
+		{Name: "loops", RestartCount: 7, State: waiting("back-off 5m0s"), LastTerminationState: exit(3)},
+		{Name: "runs", State: runs, LastTerminationState: exit(4)},
+		{Name: "ended", State: exit(5), LastTerminationState: exit(6)},
+		{Name: "new", State: waiting("")},
+	})
+	expect(t, "states", []corev1.ContainerStatus{
+		{Name: "loops", State: waiting(""), LastTerminationState: kept(3)},
+		{Name: "runs", State: runs},
+		{Name: "ended", State: kept(5)},
+		{Name: "new", State: waiting("")},
+	}, got)
+}
+
+func TestOfANodeOnlyItsTaintsAreKept(t *testing.T) {
+	taints := []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "gpu-17", UID: "uid", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"long": "text"}},
+		Spec:       corev1.NodeSpec{PodCIDR: "10.0.0.0/24", ProviderID: "x", Taints: taints},
+		Status:     corev1.NodeStatus{Images: []corev1.ContainerImage{{Names: []string{"much"}}}, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}},
+	}
+	before := node.DeepCopy()
+	for obj, options := range cacheOptions().ByObject {
+		if _, isNode := obj.(*corev1.Node); !isNode {
+			continue
+		}
+		got, err := options.Transform(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "node", any(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-17", UID: "uid", ResourceVersion: "7"}, Spec: corev1.NodeSpec{Taints: taints}}), got)
+		expect(t, "the node that was stripped", before, node)
+		other, err := options.Transform(&corev1.Service{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "something else", any(&corev1.Service{}), other)
+		return
+	}
+	t.Error("no options for nodes")
 }
 
 func TestPodsAreStrippedOnTheirWayIntoTheCache(t *testing.T) {

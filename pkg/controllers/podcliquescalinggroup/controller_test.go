@@ -37,10 +37,37 @@ func expect(t *testing.T, what string, want, got any) {
 
 var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "llm-0-decode"}}
 
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// newSet is an inference set of one replica, with a delay of a minute.
+func newSet(change func(*grovev1alpha1.PodCliqueSet)) *grovev1alpha1.PodCliqueSet {
+	pcs := &grovev1alpha1.PodCliqueSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm", UID: "set"},
+		Spec: grovev1alpha1.PodCliqueSetSpec{
+			Replicas: 1, WorkloadType: grovev1alpha1.WorkloadTypeInference,
+			Template: grovev1alpha1.PodCliqueSetTemplateSpec{
+				TerminationDelay:       &metav1.Duration{Duration: time.Minute},
+				Cliques:                []grovev1alpha1.PodCliqueTemplateSpec{{Name: "worker"}},
+				PodCliqueScalingGroups: []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "decode", CliqueNames: []string{"worker"}}},
+			},
+		},
+	}
+	if change != nil {
+		change(pcs)
+	}
+	return pcs
+}
+
 func newGroup(change func(*grovev1alpha1.PodCliqueScalingGroup)) client.Object {
 	group := &grovev1alpha1.PodCliqueScalingGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm-0-decode", UID: "group", Finalizers: []string{labels.PodCliqueScalingGroupFinalizer}},
-		Spec:       grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: 1, MinAvailable: ptr.To[int32](1), CliqueNames: []string{"worker"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "llm-0-decode", UID: "group", Finalizers: []string{labels.PodCliqueScalingGroupFinalizer},
+			Labels:          map[string]string{labels.ReplicaIndex: "0"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "grove.io/v1alpha1", Kind: "PodCliqueSet", Name: "llm", UID: "set", Controller: ptr.To(true)}},
+		},
+		Spec: grovev1alpha1.PodCliqueScalingGroupSpec{
+			Replicas: 1, MinAvailable: ptr.To[int32](1), CliqueNames: []string{"worker"}, WorkloadType: grovev1alpha1.WorkloadTypeInference,
+		},
 	}
 	if change != nil {
 		change(group)
@@ -115,8 +142,12 @@ func TestReconcile(t *testing.T) {
 		wantErr       string
 	}{
 		"gone":            {},
-		"new":             {objects: []client.Object{newGroup(nil)}, want: []string{status}},
-		"with its member": {objects: []client.Object{newGroup(nil), newMember("a", nil)}, want: []string{status}},
+		"new":             {objects: []client.Object{newSet(nil), newGroup(nil)}, want: []string{status}},
+		"with its member": {objects: []client.Object{newSet(nil), newGroup(nil), newMember("a", nil)}, want: []string{status}},
+		"without its set": {objects: []client.Object{newGroup(nil), newMember("a", nil)}},
+		"of a set that was made anew": {
+			objects: []client.Object{newSet(func(pcs *grovev1alpha1.PodCliqueSet) { pcs.UID = "other" }), newGroup(nil), newMember("a", nil)},
+		},
 		"deleted: its members go": {
 			objects: []client.Object{newGroup(leaving), newMember("a", nil), newMember("b", nil), newMember("of-another", another)}, want: []string{"delete a", "delete b"},
 		},
@@ -186,7 +217,7 @@ func TestReconcile(t *testing.T) {
 			if tc.live != nil {
 				reader = build(t, tc.live)
 			}
-			r := &Reconciler{Client: writer, Live: reader, Clock: clocktesting.NewFakeClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))}
+			r := &Reconciler{Client: writer, Live: reader, Clock: clocktesting.NewFakeClock(now)}
 			_, err := r.Reconcile(t.Context(), request)
 			got := ""
 			if err != nil {

@@ -83,6 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("write the status: %w", err)
 	}
 	r.Pace.Wrote(pcs.UID, now)
+	r.measure(pcs, decision, now)
 	// Events follow the write that they report, so that none tells of what did not happen.
 	for _, e := range decision.Events {
 		r.Metrics.Decision(e.Reason)
@@ -90,6 +91,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	// The write brings the next pass, unless nothing but the time is missing.
 	return reconcile.Result{RequeueAfter: pace.Until(decision.Next, now)}, nil
+}
+
+// measure observes how long decisions and restarts took.
+func (r *Reconciler) measure(pcs *grovev1alpha1.PodCliqueSet, decision gang.SetDecision, now time.Time) {
+	if !decision.Due.IsZero() && len(decision.Events) > 0 {
+		r.Metrics.DecisionDelay(decision.Events[0].Reason, now.Sub(decision.Due))
+	}
+	before := meta.FindStatusCondition(pcs.Status.Conditions, grovev1alpha1.ConditionTypeRestarting)
+	after := meta.FindStatusCondition(decision.Status.Conditions, grovev1alpha1.ConditionTypeRestarting)
+	if before != nil && before.Status == metav1.ConditionTrue && after != nil && after.Reason == grovev1alpha1.ReasonReplicaRestarted {
+		r.Metrics.Recovered(now.Sub(before.LastTransitionTime.Time))
+	}
 }
 
 // lookWhoFinished reads live when the pods finished, once the runtime deadline has passed:

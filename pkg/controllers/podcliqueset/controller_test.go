@@ -83,6 +83,15 @@ func newClique(change func(*grovev1alpha1.PodClique)) client.Object {
 	return ownedBySet(clique)
 }
 
+// breached is a clique that is below its minimum by failures that are on record.
+func breached(c *grovev1alpha1.PodClique) {
+	c.Status.FailedIndexes = []grovev1alpha1.FailedIndex{{Index: 0, Count: 1, Message: "pod failed"}}
+	c.Status.Conditions = []metav1.Condition{{
+		Type: grovev1alpha1.ConditionTypeMinAvailableBreached, Status: metav1.ConditionTrue, Reason: grovev1alpha1.ReasonPodsFailed,
+		Message: "pod failed", LastTransitionTime: metav1.NewTime(now),
+	}}
+}
+
 func newPod(name string, phase corev1.PodPhase, change func(*corev1.Pod)) client.Object {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -195,10 +204,8 @@ func (r run) do(t *testing.T, change func(*Reconciler)) outcome {
 }
 
 func TestReconcile(t *testing.T) {
-	failedClique := newClique(func(c *grovev1alpha1.PodClique) {
-		c.Status.FailedIndexes = []grovev1alpha1.FailedIndex{{Index: 0, Count: 1, Message: "pod failed"}}
-	})
-	const wrote, running = "status llm, 0 events", grovev1alpha1.PodCliqueSetRunning
+	failedClique := newClique(breached)
+	const wrote, pending = "status llm, 0 events", grovev1alpha1.PodCliqueSetPending
 	failed := outcome{Phase: grovev1alpha1.PodCliqueSetFailed, Writes: []string{wrote}, Events: []string{"Warning WorkloadFailed why"}}
 	unowned := func(p *corev1.Pod) { p.OwnerReferences = nil }
 	tests := map[string]struct {
@@ -206,37 +213,37 @@ func TestReconcile(t *testing.T) {
 		want outcome
 	}{
 		"a set that is gone": {run{}, outcome{}},
-		"a new set":          {run{objects: []client.Object{newSet(nil)}}, outcome{Phase: grovev1alpha1.PodCliqueSetPending, Writes: []string{wrote}}},
+		"a new set":          {run{objects: []client.Object{newSet(nil)}}, outcome{Phase: pending, Writes: []string{wrote}}},
 		"events follow the write that they report": {
 			run{objects: []client.Object{newSet(nil), failedClique}},
-			outcome{Writes: []string{wrote}, Events: []string{
-				"Warning PodCliqueFailed worker of replica 0: 0/2 available, pod failed", "Warning MaxRestartsExceeded no restart is left: all active pods are terminated",
+			outcome{Phase: pending, Writes: []string{wrote}, Events: []string{
+				"Warning MaxRestartsExceeded no restart is allowed; replica 0: llm-0-worker: pod failed: all active pods are terminated",
 			}},
 		},
 		"none is told of a write that was refused": {
 			run{objects: []client.Object{newSet(nil), failedClique}, refuse: errors.New("boom")}, outcome{Writes: []string{wrote}, Err: "write the status: boom"},
 		},
 		"failing, while a pod is active": {
-			run{objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodRunning, nil)}}, outcome{Phase: running, Writes: []string{wrote}},
+			run{objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodRunning, nil)}}, outcome{Phase: pending, Writes: []string{wrote}},
 		},
 		"while one terminates": {
 			run{objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodRunning, func(p *corev1.Pod) {
 				p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.NewTime(now)), []string{"x/y"}
-			})}}, outcome{Phase: running, Writes: []string{wrote}},
+			})}}, outcome{Phase: pending, Writes: []string{wrote}},
 		},
 		"while the server has one that the cache does not show": {
 			run{
 				objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodFailed, nil)},
 				live:    []client.Object{newClique(nil), newPod("p", corev1.PodFailed, nil), newPod("q", corev1.PodPending, nil)},
 			},
-			outcome{Phase: running, Writes: []string{wrote}},
+			outcome{Phase: pending, Writes: []string{wrote}},
 		},
 		"while the server has a clique that the cache does not show": {
 			run{
 				objects: []client.Object{newSet(failing)},
 				live:    []client.Object{newClique(nil), newPod("q", corev1.PodPending, nil)},
 			},
-			outcome{Phase: running, Writes: []string{wrote}},
+			outcome{Phase: pending, Writes: []string{wrote}},
 		},
 		"when all have ended, it has failed": {
 			run{objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodFailed, nil), newPod("q", corev1.PodSucceeded, nil)}}, failed,
@@ -272,7 +279,7 @@ func TestCountsOfASetArePaced(t *testing.T) {
 		pcs.Status.AvailablePods = 0
 	})
 	lately := func(r *Reconciler) { r.Pace.Wrote("set", now.Add(-400*time.Millisecond)) }
-	expect(t, "a count waits for the rest of the second", outcome{Phase: grovev1alpha1.PodCliqueSetPending, Requeue: 600 * time.Millisecond}, r.do(t, lately))
+	expect(t, "a count waits for the rest of the second", outcome{Phase: grovev1alpha1.PodCliqueSetPending, Requeue: 602 * time.Millisecond}, r.do(t, lately))
 	expect(t, "and is written after it", outcome{Phase: grovev1alpha1.PodCliqueSetPending, Writes: []string{"status llm, 0 events"}}, r.do(t, nil))
 	r.objects[1] = newClique(func(c *grovev1alpha1.PodClique) { c.Status.ReadyReplicas, c.Status.RunningReplicas = 1, 1 })
 	expect(t, "a transition does not wait", outcome{Phase: grovev1alpha1.PodCliqueSetRunning, Writes: []string{"status llm, 0 events"}}, r.do(t, lately))

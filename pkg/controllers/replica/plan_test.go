@@ -191,11 +191,21 @@ func TestPlanReplica(t *testing.T) {
 			want: writes{Update: []string{"PodGang llm-1"}},
 		},
 		"a gang follows the attempt though its pods do not change": {
-			set: newSet(), change: func(o observed) observed {
-				o.gangs[base].Labels[labels.RestartAttempt] = "7"
+			set: newSet(attemptOf(1, 1)), change: func(o observed) observed {
+				o.add(planReplica(newSet(attemptOf(1, 1)), 1, o).update...)
+				o.gangs[base].Labels[labels.RestartAttempt] = "0"
 				return o
 			},
 			want: writes{Update: []string{"PodGang llm-1"}},
+		},
+		// The scaling group that was read is older than the gang.
+		"a gang of a later attempt is left alone": {
+			set: newSet(), change: func(o observed) observed {
+				o.gangs[scaled].Labels[labels.RestartAttempt] = "7"
+				o.gangs[scaled].Spec.PodGroups[0].PodReferences[0].Name = "of-attempt-7"
+				return o
+			},
+			want: writes{},
 		},
 		"a replica whose groups are scaled to nothing needs no gang": {
 			set: newSet(func(pcs *grovev1alpha1.PodCliqueSet) { pcs.Spec.Template.Cliques = pcs.Spec.Template.Cliques[1:] }),

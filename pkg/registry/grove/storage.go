@@ -14,28 +14,30 @@ import (
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
 	podcliquesetstorage "github.com/copse-dev/copse/pkg/registry/grove/podcliqueset/storage"
 	startgate "github.com/copse-dev/copse/pkg/registry/grove/startgate/storage"
+	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
 
 // NewStorage returns the REST endpoint of each resource. There is one store per
-// resource, whatever the number of versions that serve it.
-func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, optsGetter generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
-	sets, err := podcliquesetstorage.NewStorage(typer, defaults, optsGetter)
+// resource, whatever the number of versions that serve it. refusals is told of refused
+// moves of a status.
+func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
+	sets, err := podcliquesetstorage.NewStorage(typer, defaults, refusals, optsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("podcliquesets: %w", err)
 	}
-	cliques, err := podclique.NewStorage(typer, optsGetter)
+	cliques, err := podclique.NewStorage(typer, refusals, optsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("podcliques: %w", err)
 	}
-	groups, err := podcliquescalinggroup.NewStorage(typer, optsGetter)
+	groups, err := podcliquescalinggroup.NewStorage(typer, refusals, optsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("podcliquescalinggroups: %w", err)
 	}
-	bindings, err := clustertopologybinding.NewStorage(typer, optsGetter)
+	bindings, err := clustertopologybinding.NewStorage(typer, refusals, optsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("clustertopologybindings: %w", err)
 	}
-	gates, err := startgate.NewStorage(typer, optsGetter)
+	gates, err := startgate.NewStorage(typer, refusals, optsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("startgates: %w", err)
 	}

@@ -30,6 +30,13 @@ func Of(indexes ...int32) Set {
 	return s
 }
 
+// Below returns the set of all indexes below bound.
+func Below(bound int32) Set {
+	var s Set
+	s.extend(interval{0, bound - 1})
+	return s
+}
+
 // Parse reads a set. It fails on anything that String would not write.
 func Parse(text string) (Set, error) {
 	var s Set

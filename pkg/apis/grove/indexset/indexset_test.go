@@ -55,6 +55,14 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+func TestBelow(t *testing.T) {
+	for bound, want := range map[int32]string{-1: "", 0: "", 1: "0", 4: "0-3"} {
+		if got := Below(bound).String(); got != want {
+			t.Errorf("Below(%d) is %q, want %q", bound, got, want)
+		}
+	}
+}
+
 func TestContains(t *testing.T) {
 	a, b := Of(0, 1, 2), Of(1)
 	if !a.Contains(b) || b.Contains(a) || !a.Contains(Set{}) {

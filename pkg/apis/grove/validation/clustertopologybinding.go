@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/conditions"
 )
 
 // ValidateClusterTopologyBinding returns what is wrong with a ClusterTopologyBinding by itself.
@@ -61,5 +62,6 @@ func ValidateClusterTopologyBindingUpdate(binding, old *grove.ClusterTopologyBin
 // ValidateClusterTopologyBindingStatusUpdate returns what is wrong with moving the
 // status of old to that of binding.
 func ValidateClusterTopologyBindingStatusUpdate(binding, old *grove.ClusterTopologyBinding) field.ErrorList {
-	return apivalidation.ValidateObjectMetaUpdate(&binding.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs := apivalidation.ValidateObjectMetaUpdate(&binding.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return append(errs, conditions.ValidateUpdate(binding.Status.Conditions, old.Status.Conditions, field.NewPath("status", "conditions"))...)
 }

@@ -3,6 +3,7 @@ package validation
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -63,6 +64,11 @@ func TestValidateClusterTopologyBindingUpdate(t *testing.T) {
 }
 
 func TestValidateClusterTopologyBindingStatusUpdate(t *testing.T) {
+	transition := func(seconds int64) func(*grove.ClusterTopologyBinding) {
+		return func(b *grove.ClusterTopologyBinding) {
+			b.Status.Conditions = []metav1.Condition{{Type: "Any", Status: metav1.ConditionTrue, LastTransitionTime: metav1.Unix(seconds, 0)}}
+		}
+	}
 	testUpdate(t, mkClusterTopologyBinding, ValidateClusterTopologyBindingStatusUpdate, map[string]updateCase[grove.ClusterTopologyBinding]{
 		"status may change": {tweak: func(b *grove.ClusterTopologyBinding) {
 			b.Status.SchedulerTopologyStatuses = []grove.SchedulerTopologyStatus{{InSync: true}}
@@ -76,6 +82,12 @@ func TestValidateClusterTopologyBindingStatusUpdate(t *testing.T) {
 		"metadata is checked": {
 			tweak: func(b *grove.ClusterTopologyBinding) { b.ResourceVersion = "" },
 			want:  field.ErrorList{invalid("metadata.resourceVersion")},
+		},
+		"time of a transition goes on": {before: transition(100), tweak: transition(101)},
+		"time of a transition does not go back": {
+			before: transition(100),
+			tweak:  transition(99),
+			want:   field.ErrorList{invalid("status.conditions[0].lastTransitionTime")},
 		},
 	})
 }

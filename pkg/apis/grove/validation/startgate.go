@@ -19,7 +19,7 @@ func ValidateStartGateUpdate(gate, old *grove.StartGate) field.ErrorList {
 }
 
 // ValidateStartGateStatusUpdate refuses to close a gate within an attempt, to lower an
-// attempt, and to open a gate that has expired (D21).
+// attempt, to open a gate that has expired, and to move its deadline (D21).
 func ValidateStartGateStatusUpdate(gate, old *grove.StartGate) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&gate.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	before := map[string]grove.StartGateClique{}
@@ -47,6 +47,7 @@ func ValidateStartGateStatusUpdate(gate, old *grove.StartGate) field.ErrorList {
 		if was.Expired && !clique.Expired {
 			errs = append(errs, field.Invalid(path.Child("expired"), false, "an expired gate stays so within an attempt"))
 		}
+		errs = append(errs, validateWrittenOnce(clique.FirstStarted, was.FirstStarted, path.Child("firstStarted"))...)
 	}
 	return errs
 }

@@ -44,6 +44,9 @@ func TestValidateStartGateStatusUpdate(t *testing.T) {
 	open := entry(func(c *grove.StartGateClique) { c.Open = true })
 	closed := entry(func(c *grove.StartGateClique) { c.Open = false })
 	expired := entry(func(c *grove.StartGateClique) { c.Expired = true })
+	firstStarted := func(seconds int64) func(*grove.StartGate) {
+		return entry(func(c *grove.StartGateClique) { c.FirstStarted = at(seconds) })
+	}
 	attempt := func(n int32) func(*grove.StartGate) {
 		return entry(func(c *grove.StartGateClique) { c.Attempt = n })
 	}
@@ -97,6 +100,18 @@ func TestValidateStartGateStatusUpdate(t *testing.T) {
 			before: expired,
 			tweak:  entry(func(c *grove.StartGateClique) { c.Open, c.Expired = true, false }),
 			want:   field.ErrorList{invalid(gate0 + ".expired")},
+		},
+		"the first pod starts":                      {tweak: firstStarted(100)},
+		"a pod starts first again in a new attempt": {before: firstStarted(100), tweak: all(attempt(2), firstStarted(200))},
+		"firstStarted is written once": {
+			before: firstStarted(100),
+			tweak:  firstStarted(101),
+			want:   field.ErrorList{invalid(gate0 + ".firstStarted")},
+		},
+		"firstStarted is not dropped": {
+			before: firstStarted(100),
+			tweak:  entry(func(c *grove.StartGateClique) { c.FirstStarted = nil }),
+			want:   field.ErrorList{invalid(gate0 + ".firstStarted")},
 		},
 		"attempt does not fall": {
 			tweak: attempt(0),

@@ -4,11 +4,14 @@ import (
 	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/copse-dev/copse/pkg/apis/internal/conditions"
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 )
 
 // ValidatePodGang returns what is wrong with a PodGang by itself.
@@ -67,11 +70,19 @@ func ValidatePodGangUpdate(gang, old *scheduler.PodGang) field.ErrorList {
 	return append(errs, ValidatePodGang(gang)...)
 }
 
-// ValidatePodGangStatusUpdate returns what is wrong with moving the status of old to that of gang.
+// ValidatePodGangStatusUpdate returns what is wrong with moving the status of old to that
+// of gang. A gang that was scheduled stays so within its attempt, as the scheduler's own
+// condition does (D23).
 func ValidatePodGangStatusUpdate(gang, old *scheduler.PodGang) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&gang.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	if gang.Status.ObservedAttempt < old.Status.ObservedAttempt {
-		errs = append(errs, field.Invalid(field.NewPath("status", "observedAttempt"), gang.Status.ObservedAttempt, fmt.Sprintf("must not fall, it is %d", old.Status.ObservedAttempt)))
+	path := field.NewPath("status")
+	status, before := &gang.Status, &old.Status
+	if status.ObservedAttempt < before.ObservedAttempt {
+		errs = append(errs, field.Invalid(path.Child("observedAttempt"), status.ObservedAttempt, fmt.Sprintf("must not fall, it is %d", before.ObservedAttempt)))
 	}
-	return errs
+	const scheduled = schedulerv1alpha1.PodGangConditionScheduled
+	if status.ObservedAttempt == before.ObservedAttempt && meta.IsStatusConditionTrue(before.Conditions, scheduled) && !meta.IsStatusConditionTrue(status.Conditions, scheduled) {
+		errs = append(errs, field.Invalid(path.Child("conditions"), scheduled, "stays True within an attempt"))
+	}
+	return append(errs, conditions.ValidateUpdate(status.Conditions, before.Conditions, path.Child("conditions"))...)
 }

@@ -3,9 +3,11 @@ package validation
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 )
 
 func TestValidatePodGang(t *testing.T) {
@@ -120,6 +122,19 @@ func TestValidatePodGangStatusUpdate(t *testing.T) {
 	attempt := func(n int32) func(*scheduler.PodGang) {
 		return func(g *scheduler.PodGang) { g.Status.ObservedAttempt = n }
 	}
+	scheduled := func(value metav1.ConditionStatus, seconds int64) func(*scheduler.PodGang) {
+		return func(g *scheduler.PodGang) {
+			g.Status.Conditions = []metav1.Condition{{Type: schedulerv1alpha1.PodGangConditionScheduled, Status: value, LastTransitionTime: metav1.Unix(seconds, 0)}}
+		}
+	}
+	ready := func(g *scheduler.PodGang) {
+		g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: schedulerv1alpha1.PodGangConditionReady, Status: metav1.ConditionTrue})
+	}
+	anew := func(g *scheduler.PodGang) {
+		attempt(1)(g)
+		scheduled(metav1.ConditionFalse, 101)(g)
+	}
+	unknown := func(g *scheduler.PodGang) { g.Status.Conditions = nil }
 	testUpdate(t, mkPodGang, ValidatePodGangStatusUpdate, map[string]updateCase[scheduler.PodGang]{
 		"nothing changes":       {},
 		"observedAttempt rises": {before: attempt(1), tweak: attempt(2)},
@@ -139,6 +154,25 @@ func TestValidatePodGangStatusUpdate(t *testing.T) {
 			before: attempt(2),
 			tweak:  attempt(1),
 			want:   field.ErrorList{invalid("status.observedAttempt")},
+		},
+		"a gang is scheduled":                  {before: scheduled(metav1.ConditionFalse, 100), tweak: scheduled(metav1.ConditionTrue, 101)},
+		"a gang stays scheduled":               {before: scheduled(metav1.ConditionTrue, 100), tweak: ready},
+		"a new attempt has to be scheduled":    {before: scheduled(metav1.ConditionTrue, 100), tweak: anew},
+		"Scheduled may go while it is not yet": {before: scheduled(metav1.ConditionFalse, 100), tweak: unknown},
+		"Scheduled stays True": {
+			before: scheduled(metav1.ConditionTrue, 100),
+			tweak:  scheduled(metav1.ConditionFalse, 101),
+			want:   field.ErrorList{invalid("status.conditions")},
+		},
+		"Scheduled is not dropped": {
+			before: scheduled(metav1.ConditionTrue, 100),
+			tweak:  unknown,
+			want:   field.ErrorList{invalid("status.conditions")},
+		},
+		"time of a transition does not go back": {
+			before: scheduled(metav1.ConditionFalse, 100),
+			tweak:  scheduled(metav1.ConditionTrue, 99),
+			want:   field.ErrorList{invalid("status.conditions[0].lastTransitionTime")},
 		},
 	})
 }

@@ -7,6 +7,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/copse-dev/copse/pkg/apis/internal/conditions"
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
 )
 
@@ -89,5 +90,6 @@ func ValidatePodGroupUpdate(group, old *scheduler.PodGroup) field.ErrorList {
 
 // ValidatePodGroupStatusUpdate returns what is wrong with moving the status of old to that of group.
 func ValidatePodGroupStatusUpdate(group, old *scheduler.PodGroup) field.ErrorList {
-	return apivalidation.ValidateObjectMetaUpdate(&group.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs := apivalidation.ValidateObjectMetaUpdate(&group.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return append(errs, conditions.ValidateUpdate(group.Status.Conditions, old.Status.Conditions, field.NewPath("status", "conditions"))...)
 }

@@ -3,6 +3,7 @@ package validation
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -129,6 +130,11 @@ func TestValidatePodGroupUpdate(t *testing.T) {
 }
 
 func TestValidatePodGroupStatusUpdate(t *testing.T) {
+	transition := func(seconds int64) func(*scheduler.PodGroup) {
+		return func(g *scheduler.PodGroup) {
+			g.Status.Conditions = []metav1.Condition{{Type: "Any", Status: metav1.ConditionTrue, LastTransitionTime: metav1.Unix(seconds, 0)}}
+		}
+	}
 	testUpdate(t, mkPodGroup, ValidatePodGroupStatusUpdate, map[string]updateCase[scheduler.PodGroup]{
 		"status may change": {tweak: func(g *scheduler.PodGroup) { g.Status.Phase = scheduler.PodGroupRunning }},
 		"status of an invalid spec may change": {
@@ -138,6 +144,12 @@ func TestValidatePodGroupStatusUpdate(t *testing.T) {
 		"metadata is checked": {
 			tweak: func(g *scheduler.PodGroup) { g.ResourceVersion = "" },
 			want:  field.ErrorList{invalid("metadata.resourceVersion")},
+		},
+		"time of a transition goes on": {before: transition(100), tweak: transition(101)},
+		"time of a transition does not go back": {
+			before: transition(100),
+			tweak:  transition(99),
+			want:   field.ErrorList{invalid("status.conditions[0].lastTransitionTime")},
 		},
 	})
 }

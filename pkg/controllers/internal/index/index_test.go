@@ -44,7 +44,7 @@ func keys(i indexer) []string {
 
 func TestRegister(t *testing.T) {
 	want := []string{
-		"*v1.Pod metadata.controllerUID",
+		"*v1.Pod copse.terminatingOn", "*v1.Pod metadata.controllerUID",
 		"*v1.Service copse.replica", "*v1.Service metadata.ownerReferences.uid",
 		"*v1alpha1.PodClique copse.replica", "*v1alpha1.PodClique metadata.ownerReferences.uid",
 		"*v1alpha1.PodCliqueScalingGroup copse.replica", "*v1alpha1.PodCliqueScalingGroup metadata.ownerReferences.uid",
@@ -64,10 +64,10 @@ func TestRegister(t *testing.T) {
 func selects(t *testing.T, i indexer, obj client.Object, options []client.ListOption) bool {
 	t.Helper()
 	list := (&client.ListOptions{}).ApplyOptions(options)
-	if list.Namespace != "ns" {
-		t.Errorf("namespace %q", list.Namespace)
-	}
 	requirement := list.FieldSelector.Requirements()[0]
+	if wantNamespace := map[bool]string{true: "", false: "ns"}[requirement.Field == terminatingOn]; list.Namespace != wantNamespace {
+		t.Errorf("namespace %q, want %q", list.Namespace, wantNamespace)
+	}
 	extract := i[fmt.Sprintf("%T %s", obj, requirement.Field)]
 	if extract == nil {
 		t.Fatalf("%T is not indexed by %s", obj, requirement.Field)
@@ -84,6 +84,13 @@ func TestWhatIsSelected(t *testing.T) {
 	}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "other"}, {UID: "clique", Controller: ptr.To(true)}}}}
 	bare := &corev1.Pod{}
+	onNode := func(node string, deleted bool) *corev1.Pod {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}
+		if deleted {
+			pod.DeletionTimestamp = ptr.To(metav1.Now())
+		}
+		return pod
+	}
 	i := registered(t, true)
 	tests := map[string]struct {
 		obj     client.Object
@@ -99,6 +106,10 @@ func TestWhatIsSelected(t *testing.T) {
 		"a pod by what controls it":                   {pod, ControlledBy("ns", "clique"), true},
 		"not by another owner":                        {pod, ControlledBy("ns", "other"), false},
 		"a pod that nothing controls":                 {bare, ControlledBy("ns", ""), false},
+		"a terminating pod by its node":               {onNode("n", true), TerminatingOn("n"), true},
+		"not by another node":                         {onNode("m", true), TerminatingOn("n"), false},
+		"not one that stays":                          {onNode("n", false), TerminatingOn("n"), false},
+		"nor one that has no node":                    {onNode("", true), TerminatingOn(""), false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,14 +17,6 @@ func warnings(pcs *grove.PodCliqueSet) []string {
 		out = append(out, fmt.Sprintf("%s: accepted, but nothing acts on it yet: %s", path, meaning))
 	}
 	spec, path := &pcs.Spec, field.NewPath("spec")
-	if training := spec.TrainingSpec; training != nil {
-		if training.MaxRestarts != nil && *training.MaxRestarts > 0 {
-			inert(path.Child("trainingSpec", "maxRestarts"), "the first failure fails the set")
-		}
-		if training.MaxRuntime != nil {
-			inert(path.Child("trainingSpec", "maxRuntime"), "the set runs without a deadline")
-		}
-	}
 	if spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == grove.StartupPolicyInOrder {
 		inert(path.Child("startupPolicy"), "all cliques start at once")
 	}
@@ -42,9 +34,6 @@ func warnings(pcs *grove.PodCliqueSet) []string {
 	if template.TopologyConstraint != nil {
 		inert(templatePath.Child("topologyConstraint"), "pods are placed freely")
 	}
-	if template.TerminationDelay != nil && template.TerminationDelay.Duration > 0 {
-		inert(templatePath.Child("terminationDelay"), "no gang is terminated")
-	}
 	if len(template.ResourceSharing) > 0 {
 		inert(templatePath.Child("resourceSharing"), "no ResourceClaim is made")
 	}
@@ -59,8 +48,9 @@ func warnings(pcs *grove.PodCliqueSet) []string {
 		if len(clique.ResourceSharing) > 0 {
 			inert(cliquePath.Child("resourceSharing"), "no ResourceClaim is made")
 		}
-		if spec.WorkloadType == grove.WorkloadTypeTraining && clique.Spec.PodSpec.RestartPolicy == corev1.RestartPolicyOnFailure {
-			out = append(out, fmt.Sprintf("%s: a container restart makes its pod unavailable, and with it the gang", cliquePath.Child("spec", "podSpec", "restartPolicy")))
+		endsAtOnce := template.TerminationDelay == nil || template.TerminationDelay.Duration == 0
+		if spec.WorkloadType == grove.WorkloadTypeTraining && endsAtOnce && clique.Spec.PodSpec.RestartPolicy == corev1.RestartPolicyOnFailure {
+			out = append(out, fmt.Sprintf("%s: a container restart makes its pod unavailable, which with terminationDelay 0s ends the attempt at once", cliquePath.Child("spec", "podSpec", "restartPolicy")))
 		}
 	}
 	for i := range template.PodCliqueScalingGroups {

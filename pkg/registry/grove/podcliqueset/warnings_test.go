@@ -44,7 +44,6 @@ func TestWarnings(t *testing.T) {
 			tweak: all(training, func(pcs *grove.PodCliqueSet) {
 				pcs.Spec.TrainingSpec = &grove.TrainingSpec{MaxRestarts: ptr.To[int32](1), MaxRuntime: delay(time.Hour)}
 			}),
-			want: []string{"spec.trainingSpec.maxRestarts", "spec.trainingSpec.maxRuntime"},
 		},
 		"startupPolicy InOrder":      {tweak: startup(grove.StartupPolicyInOrder), want: []string{"spec.startupPolicy"}},
 		"groupSchedulingConfig":      {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.GroupSchedulingConfig = &grove.GroupSchedulingConfig{} }, want: []string{"spec.groupSchedulingConfig"}},
@@ -52,7 +51,7 @@ func TestWarnings(t *testing.T) {
 		"cliqueStartupType InOrder":  {tweak: startupType(grove.CliqueStartupTypeInOrder), want: []string{template + "cliqueStartupType"}},
 		"cliqueStartupType Explicit": {tweak: startupType(grove.CliqueStartupTypeExplicit), want: []string{template + "cliqueStartupType"}},
 		"topologyConstraint":         {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TopologyConstraint = constraint }, want: []string{template + "topologyConstraint"}},
-		"terminationDelay":           {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TerminationDelay = delay(time.Hour) }, want: []string{template + "terminationDelay"}},
+		"terminationDelay":           {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TerminationDelay = delay(time.Hour) }},
 		"resourceSharing": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.ResourceSharing = make([]grove.PCSResourceSharingSpec, 1)
 		}, want: []string{template + "resourceSharing"}},
@@ -81,7 +80,10 @@ func TestWarnings(t *testing.T) {
 			}),
 			want: []string{group + "resourceSharing"},
 		},
-		"OnFailure in Training":  {tweak: all(training, restartPolicy(corev1.RestartPolicyOnFailure)), want: []string{worker + "spec.podSpec.restartPolicy"}},
+		"OnFailure in Training": {tweak: all(training, restartPolicy(corev1.RestartPolicyOnFailure)), want: []string{worker + "spec.podSpec.restartPolicy"}},
+		"OnFailure in Training with time to recover": {tweak: all(training, restartPolicy(corev1.RestartPolicyOnFailure), func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.TerminationDelay = delay(time.Minute)
+		})},
 		"OnFailure in Inference": {tweak: restartPolicy(corev1.RestartPolicyOnFailure)},
 	}
 	for name, tc := range tests {

@@ -28,12 +28,12 @@ var (
 )
 
 // NewStatusREST returns the status subresource of the kind of store: the same etcd
-// keys and watch cache, under the rules of strategy.
-func NewStatusREST(store *genericregistry.Store, strategy StatusStrategy) *StatusREST {
+// keys and watch cache, under the rules of strategy. refusals is told what they refuse.
+func NewStatusREST(store *genericregistry.Store, strategy StatusStrategy, refusals Refusals) *StatusREST {
 	statusStore := *store
 	statusStore.CreateStrategy = nil
 	statusStore.DeleteStrategy = nil
-	statusStore.UpdateStrategy = strategy
+	statusStore.UpdateStrategy = observedStrategy{StatusStrategy: strategy, resource: store.DefaultQualifiedResource.Resource, refusals: refusals}
 	statusStore.ResetFieldsStrategy = strategy
 	return &StatusREST{store: &statusStore}
 }

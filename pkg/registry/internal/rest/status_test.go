@@ -29,15 +29,17 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 
 func TestStatusHasRulesOfItsOwn(t *testing.T) {
 	store := &genericregistry.Store{
-		NewFunc:             func() runtime.Object { return &grove.PodClique{} },
-		CreateStrategy:      createStrategy{},
-		UpdateStrategy:      updateStrategy{},
-		DeleteStrategy:      deleteStrategy{},
-		ResetFieldsStrategy: updateStrategy{},
+		NewFunc:                  func() runtime.Object { return &grove.PodClique{} },
+		DefaultQualifiedResource: grove.Resource("podcliques"),
+		CreateStrategy:           createStrategy{},
+		UpdateStrategy:           updateStrategy{},
+		DeleteStrategy:           deleteStrategy{},
+		ResetFieldsStrategy:      updateStrategy{},
 	}
 	status := statusStrategy{}
-	r := NewStatusREST(store, status)
-	if got := r.store.UpdateStrategy; got != rest.RESTUpdateStrategy(status) {
+	refusals := &told{}
+	r := NewStatusREST(store, status, refusals)
+	if got := r.store.UpdateStrategy; got != rest.RESTUpdateStrategy(observedStrategy{status, "podcliques", refusals}) {
 		t.Errorf("status is updated under %v", got)
 	}
 	if r.store.CreateStrategy != nil || r.store.DeleteStrategy != nil {

@@ -37,8 +37,9 @@ func (*REST) ShortNames() []string { return []string{"pclq"} }
 // Categories are the groups of kinds that kubectl get shows the kind in.
 func (*REST) Categories() []string { return []string{"grove"} }
 
-// NewStorage returns the endpoints, over one store.
-func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter) (Storage, error) {
+// NewStorage returns the endpoints, over one store. refusals is told of refused moves of
+// the status.
+func NewStorage(typer runtime.ObjectTyper, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (Storage, error) {
 	strategy := podclique.NewStrategy(typer)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &grove.PodClique{} },
@@ -56,7 +57,7 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter)
 	}
 	return Storage{
 		PodClique: &REST{store},
-		Status:    internalrest.NewStatusREST(store, podclique.NewStatusStrategy(strategy)),
+		Status:    internalrest.NewStatusREST(store, podclique.NewStatusStrategy(strategy), refusals),
 		Scale: internalrest.NewScaleREST(store, internalrest.Scalable[*grove.PodClique]{
 			GroupVersion: grovev1alpha1.SchemeGroupVersion,
 			Get: func(clique *grove.PodClique) (int32, int32, string) {

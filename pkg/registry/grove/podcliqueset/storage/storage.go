@@ -37,8 +37,9 @@ func (*REST) ShortNames() []string { return []string{"pcs"} }
 // Categories are the groups of kinds that kubectl get shows the kind in.
 func (*REST) Categories() []string { return []string{"all", "grove"} }
 
-// NewStorage returns the endpoints, over one store.
-func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, optsGetter generic.RESTOptionsGetter) (Storage, error) {
+// NewStorage returns the endpoints, over one store. refusals is told of refused moves of
+// the status.
+func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (Storage, error) {
 	strategy := podcliqueset.NewStrategy(typer, defaults)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &grove.PodCliqueSet{} },
@@ -57,7 +58,7 @@ func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, optsG
 	}
 	return Storage{
 		PodCliqueSet: &REST{store},
-		Status:       internalrest.NewStatusREST(store, podcliqueset.NewStatusStrategy(strategy)),
+		Status:       internalrest.NewStatusREST(store, podcliqueset.NewStatusStrategy(strategy), refusals),
 		Scale: internalrest.NewScaleREST(store, internalrest.Scalable[*grove.PodCliqueSet]{
 			GroupVersion: grovev1alpha1.SchemeGroupVersion,
 			Get: func(pcs *grove.PodCliqueSet) (int32, int32, string) {

@@ -34,8 +34,9 @@ func (*REST) ShortNames() []string { return []string{"sgate"} }
 // Categories are the groups of kinds that kubectl get shows the kind in.
 func (*REST) Categories() []string { return []string{"grove"} }
 
-// NewStorage returns the endpoints, over one store.
-func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter) (Storage, error) {
+// NewStorage returns the endpoints, over one store. refusals is told of refused moves of
+// the status.
+func NewStorage(typer runtime.ObjectTyper, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (Storage, error) {
 	strategy := startgate.NewStrategy(typer)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &grove.StartGate{} },
@@ -53,6 +54,6 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter)
 	}
 	return Storage{
 		StartGate: &REST{store},
-		Status:    internalrest.NewStatusREST(store, startgate.NewStatusStrategy(strategy)),
+		Status:    internalrest.NewStatusREST(store, startgate.NewStatusStrategy(strategy), refusals),
 	}, nil
 }

@@ -30,8 +30,9 @@ var (
 // Categories are the groups of kinds that kubectl get shows the kind in.
 func (*REST) Categories() []string { return []string{"grove"} }
 
-// NewStorage returns the endpoints, over one store.
-func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter) (Storage, error) {
+// NewStorage returns the endpoints, over one store. refusals is told of refused moves of
+// the status.
+func NewStorage(typer runtime.ObjectTyper, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (Storage, error) {
 	strategy := podgroup.NewStrategy(typer)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &scheduler.PodGroup{} },
@@ -49,6 +50,6 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter)
 	}
 	return Storage{
 		PodGroup: &REST{store},
-		Status:   internalrest.NewStatusREST(store, podgroup.NewStatusStrategy(strategy)),
+		Status:   internalrest.NewStatusREST(store, podgroup.NewStatusStrategy(strategy), refusals),
 	}, nil
 }

@@ -1,0 +1,128 @@
+package mutants
+
+// mutants are the mistakes, by what a person would call them.
+func mutants() map[string]mutant {
+	return map[string]mutant{
+		"a restart is not counted": {
+			file: gang + "restart.go", old: "	status.RestartCount++\n", new: "",
+		},
+		"one restart too many": {
+			file: gang + "restart.go", old: "int32(len(due)) > left", new: "int32(len(due)) > left+1",
+		},
+		"each failing replica is held against the whole budget": {
+			file: gang + "restart.go", old: "left := max(budget-status.RestartCount, 0)", new: "left := budget",
+		},
+		"a budget that is used up restarts once more instead of failing": {
+			file: gang + "restart.go", old: "			return decision\n		}\n	}\n	for i := range replicas {", new: "		}\n	}\n	for i := range replicas {",
+		},
+		"startTime is set again at each start": {
+			file: gang + "set.go", old: "status.Phase == grovev1alpha1.PodCliqueSetRunning && status.StartTime == nil", new: "status.Phase == grovev1alpha1.PodCliqueSetRunning",
+		},
+		"Failed is set while pods are active": {
+			file: gang + "set.go", old: "case isFailing(status) && s.NoActivePods:", new: "case isFailing(status):",
+		},
+		"success wins over a failure": {
+			file: gang + "set.go", old: "case !isFailing(status) && s.Set.Spec.WorkloadType", new: "case s.Set.Spec.WorkloadType",
+		},
+		"maxRuntime ends a job that was done in time": {
+			file: gang + "restart.go", old: "if s.FinishedAt.IsZero() || !s.FinishedAt.Before(runtime) {", new: "{",
+		},
+		"a deadline comes up to a second early": {
+			file: gang + "deadline.go", old: "Add(time.Second + while)", new: "Add(while)",
+		},
+		"termination does not wait for its delay": {
+			file: gang + "restart.go", old: "		case breach.due.After(now):\n			decision.Next = earliest(decision.Next, breach.due)\n", new: "",
+		},
+		"nobody looks again when the delay ends": {
+			file: gang + "restart.go", old: "			decision.Next = earliest(decision.Next, breach.due)\n", new: "",
+		},
+		"gang termination is on without a delay": {
+			file: gang + "deadline.go", old: "		return nil\n	}\n	if group != nil", new: "		return new(time.Duration)\n	}\n	if group != nil",
+		},
+		"a scaling group's own delay is ignored": {
+			file: gang + "deadline.go", old: "if group != nil && group.TerminationDelay != nil {", new: "if false {",
+		},
+		"the breach of an earlier attempt restarts again": {
+			file: gang + "restart.go", old: "isIn(clique.object, replica.attempt+CopyAttempt(s.Groups[clique.GroupName], clique.Copy))", new: "true",
+		},
+		"a group that speaks of an earlier attempt is believed": {
+			file: gang + "restart.go", old: " || group.Status.ObservedAttempt != replica.attempt", new: "",
+		},
+		"a copy is recycled though too few are left": {
+			file: gang + "scalinggroup.go", old: "if healthy >= need && s.Parent", new: "if s.Parent",
+		},
+		"a recovering copy counts as available": {
+			file: gang + "scalinggroup.go", old: "			recovering++\n			healthy--\n", new: "			recovering++\n",
+		},
+		"copies are recycled in Training": {
+			file: gang + "scalinggroup.go", old: " && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining", new: "",
+		},
+		"wasAvailable does not stick": {
+			file: gang + "availability.go", old: "if have >= need && need > 0 && !s.UpdateInProgress {\n		status.WasAvailable = true\n	}", new: "status.WasAvailable = have >= need && need > 0 && !s.UpdateInProgress",
+		},
+		"what was never available is breached": {
+			file: gang + "availability.go", old: "case !status.WasAvailable && !cannotBecomeAvailable(s.Clique, completed, status):", new: "case false:",
+		},
+		"a job that crashes at its first start hangs": {
+			file: gang + "availability.go", old: "return isTraining(clique) && clique.Spec.Replicas-countBroken", new: "return false && clique.Spec.Replicas-countBroken",
+		},
+		"terminating pods count as available": {
+			file: gang + "clique.go", old: "		if pod.Terminating() {\n			continue\n		}\n		status.Replicas++", new: "		status.Replicas++",
+		},
+		"a pass acts before it has recorded": {
+			file: gang + "clique.go", old: "	if record {\n		return decision\n	}\n	nextDelete", new: "	nextDelete",
+		},
+		"the record of an attempt does not start anew": {
+			file: gang + "clique.go", old: "	status.CompletedIndexes = \"\"\n	status.FailedIndexes = nil\n", new: "",
+		},
+		"new pods are made beside old ones": {
+			file: gang + "replacement.go", old: "if len(pods.old) > 0 || !s.OthersDrained {", new: "if false {",
+		},
+		"new pods are made beside the old ones of a sibling": {
+			file: gang + "replacement.go", old: "if len(pods.old) > 0 || !s.OthersDrained {", new: "if len(pods.old) > 0 {",
+		},
+		"a finished pod is made again": {
+			file: gang + "replacement.go", old: "exists || completed.Has(index) || !mayJoin", new: "exists || !mayJoin",
+		},
+		"exit 0 on SIGTERM counts as finished": {
+			file: gang + "completion.go", old: "return pod.DeletionRequested == nil || (!pod.FinishedAt.IsZero() && pod.FinishedAt.Before(*pod.DeletionRequested))", new: "return true",
+		},
+		"a pod fails as often as it is seen": {
+			file: gang + "completion.go", old: "if samePod && failed.RecoveredTime == nil {", new: "if false {",
+		},
+		"a crash loop within the tolerance never ends": {
+			file: gang + "completion.go", old: "failed.Count >= maxFailures && ", new: "false && ",
+		},
+		"pods of failing sets are replaced": {
+			file: gang + "replacement.go", old: "if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || !s.Membership.Known", new: "if s.Clique.DeletionTimestamp != nil || !s.Membership.Known",
+		},
+		"pods are deleted without their UID": {
+			file: ctrl + "podclique/pods.go", old: "append([]client.DeleteOption{client.Preconditions{UID: &pod.UID}}, options...)...", new: "options...",
+		},
+		"absence from the cache is a loss": {
+			file: ctrl + "podclique/controller.go", old: "if slices.Contains(stillMissing, index) {", new: "{",
+		},
+		"pods are made from a cached set alone": {
+			file: ctrl + "podclique/controller.go", old: "if current == nil || gang.ParentOf(current) != o.snapshot.Parent || attemptOf(current, clique) != attemptOf(o.set, clique) {", new: "if false {",
+		},
+		"an attempt begins without a live list": {
+			file: ctrl + "podclique/attempt.go", old: "if wanted, ours := want[owner.UID]; ours && podAttempt < wanted {", new: "if wanted, ours := want[owner.UID]; false && ours && podAttempt < wanted {",
+		},
+		"an attempt ends without a live look": {
+			file: ctrl + "internal/confirm/confirm.go", old: "	if !gang.MayConfirm(clique, current) {", new: "	if true {\n		return true, nil\n	}\n	if !gang.MayConfirm(clique, current) {",
+		},
+		"events tell of a write that was refused": {
+			file: ctrl + "podcliqueset/controller.go", old: "	if err := r.Client.Status().Update(ctx, updated); client.IgnoreNotFound(err) != nil {\n		return reconcile.Result{}, fmt.Errorf(\"write the status: %w\", err)\n	}\n", new: "	err = r.Client.Status().Update(ctx, updated)\n",
+		},
+		"the set fails while the server has pods that the cache does not show": {
+			file: ctrl + "podcliqueset/controller.go", old: "	return slices.ContainsFunc(pods, isActive), nil\n", new: "	return false && slices.ContainsFunc(pods, isActive), nil\n",
+		},
+		"a gang's attempt falls with a stale scaling group": {
+			file: ctrl + "replica/plan.go", old: "if gang.GangAttempt(podGang) > gang.GangAttempt(want) {", new: "if false {",
+		},
+		"a restart count may fall": {
+			file: valid + "status_podcliqueset.go", old: "errs := validateNotFalling(count, was, path)", new: "var errs field.ErrorList",
+			tests: []string{"./" + valid + "..."},
+		},
+	}
+}
