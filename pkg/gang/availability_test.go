@@ -1,9 +1,11 @@
 package gang
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -154,6 +156,69 @@ func TestAnIdleCliqueNeedsNothing(t *testing.T) {
 			got := DecideClique(snapshotOf(clique, all), now)
 			expect(t, "breach", isFalse(grovev1alpha1.ReasonSufficientReadyPods), conditionOf(got.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
 			expect(t, "create", []int32(nil), got.Create)
+		})
+	}
+	// What needs nothing has not been available by that: scaled out, it has the time that
+	// every new clique has.
+	got := DecideClique(snapshotOf(inference(0, minAvailable(2), notCreated), nil), now).Status
+	expect(t, "was available", false, got.WasAvailable)
+	scaledOut := inference(2, notCreated)
+	scaledOut.Status = got
+	got = DecideClique(snapshotOf(scaledOut, nil), now).Status
+	expect(t, "breach after scale-out", isFalse(grovev1alpha1.ReasonNeverAvailable), conditionOf(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
+}
+
+// A message names what is missing, by index, and on which node.
+func TestABreachNamesItsCauses(t *testing.T) {
+	on := func(node string) podOption { return func(p *Pod) { p.Node = node } }
+	tests := map[string]struct {
+		pods []Pod
+		want string
+	}{
+		"not Ready":            {pods(podOf(0, running, on("n")), podOf(1, ready), podOf(2, ready), podOf(3, ready)), "pod-0 is not Ready on node n"},
+		"without a node":       {pods(podOf(0), podOf(1, ready), podOf(2, ready), podOf(3, ready)), "pod-0 is not Ready"},
+		"being deleted":        {pods(podOf(0, ready, terminating, on("n")), podOf(1, ready), podOf(2, ready), podOf(3, ready)), "pod-0 is being deleted on node n"},
+		"not there":            {podsOfAll(3, ready), "index 3 has no pod"},
+		"ended without a word": {pods(podOf(0, ready), podOf(1, ready), podOf(2, ready), podOf(3, ready, terminating, succeeded)), "pod-3 is being deleted"},
+		"failed":               {pods(podOf(0, failed), podOf(1, ready), podOf(2, ready), podOf(3, ready)), "pod-0 failed (exit code 1)"},
+		"more than three": {
+			pods(podOf(0, failed), podOf(1, running, on("a")), podOf(2, running, terminating, on("b"))), "pod-0 failed (exit code 1); pod-1 is not Ready on node a; pod-2 is being deleted on node b; and 1 more",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := DecideClique(snapshotOf(inference(4, wasAvailable), tc.pods), now).Status
+			c := meta.FindStatusCondition(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)
+			_, causes, _ := strings.Cut(c.Message, "at least 4 are needed: ")
+			expect(t, "causes", tc.want, causes)
+		})
+	}
+}
+
+// What an update takes away is no breach (seed 001); what an update makes available is not
+// yet what the clique was.
+func TestAnUpdateSuspendsTheEvaluation(t *testing.T) {
+	unknown := summary{metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress}
+	tests := map[string]struct {
+		clique  *grovev1alpha1.PodClique
+		pods    []Pod
+		want    summary
+		wantWas bool
+	}{
+		"enough are left":          {inference(2, minAvailable(1), wasAvailable), pods(podOf(0, ready)), isFalse(grovev1alpha1.ReasonSufficientReadyPods), true},
+		"too few are left":         {inference(2, wasAvailable), pods(podOf(0, ready)), unknown, true},
+		"too few had failed":       {training(2, failedBefore(0, 1, -time.Minute)), pods(podOf(1, ready)), unknown, false},
+		"they never were enough":   {inference(2), pods(podOf(0, ready)), isFalse(grovev1alpha1.ReasonNeverAvailable), false},
+		"they are the first time":  {inference(2), podsOfAll(2, ready), isFalse(grovev1alpha1.ReasonSufficientReadyPods), false},
+		"a breach that was before": {inference(2, wasAvailable, breached(time.Hour, "x")), pods(podOf(0, ready)), unknown, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := snapshotOf(tc.clique, tc.pods)
+			s.UpdateInProgress = true
+			got := DecideClique(s, now).Status
+			expect(t, "breach", tc.want, conditionOf(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
+			expect(t, "was available", tc.wantWas, got.WasAvailable)
 		})
 	}
 }

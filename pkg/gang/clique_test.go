@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -175,6 +176,15 @@ func TestTheClockOfABreachStartsAnewWithTheAttempt(t *testing.T) {
 	breach := got.Conditions[slices.IndexFunc(got.Conditions, func(c metav1.Condition) bool { return c.Type == grovev1alpha1.ConditionTypeMinAvailableBreached })]
 	expect(t, "breach", isTrue(grovev1alpha1.ReasonPodsFailed), summary{breach.Status, breach.Reason})
 	expect(t, "since", at(0), breach.LastTransitionTime)
+}
+
+// A controller whose clock was ahead may have recorded the transition before: times do not
+// go back, and the API server would refuse it.
+func TestTheTimeOfATransitionDoesNotGoBack(t *testing.T) {
+	clique := inference(1, wasAvailable, breached(-time.Minute, "x"))
+	got := DecideClique(snapshotOf(clique, podsOfAll(1, ready)), now).Status
+	expect(t, "breach", isFalse(grovev1alpha1.ReasonSufficientReadyPods), conditionOf(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
+	expect(t, "since", at(time.Minute), meta.FindStatusCondition(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached).LastTransitionTime)
 }
 
 func TestNothingElseResetsAnAttempt(t *testing.T) {

@@ -149,11 +149,12 @@ type run struct {
 }
 
 type outcome struct {
-	Phase   grovev1alpha1.PodCliqueSetPhase
-	Writes  []string
-	Events  []string
-	Err     string
-	Requeue time.Duration
+	Phase    grovev1alpha1.PodCliqueSetPhase
+	Restarts int32
+	Writes   []string
+	Events   []string
+	Err      string
+	Requeue  time.Duration
 }
 
 func (r run) do(t *testing.T, change func(*Reconciler)) outcome {
@@ -199,7 +200,7 @@ func (r run) do(t *testing.T, change func(*Reconciler)) outcome {
 	if err := cache.Get(t.Context(), request.NamespacedName, pcs); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
-	out.Phase = pcs.Status.Phase
+	out.Phase, out.Restarts = pcs.Status.Phase, pcs.Status.RestartCount
 	return out
 }
 
@@ -258,22 +259,23 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
+// settled is the status after a pass: the next one finds nothing to write.
+func settled(t *testing.T, cache client.Client) grovev1alpha1.PodCliqueSetStatus {
+	t.Helper()
+	reconciler := &Reconciler{Client: cache, Live: cache, Recorder: events.NewFakeRecorder(10), Clock: clocktesting.NewFakeClock(now), Pace: pace.New(), Metrics: newMetrics(t)}
+	if _, err := reconciler.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	pcs := &grovev1alpha1.PodCliqueSet{}
+	if err := cache.Get(t.Context(), request.NamespacedName, pcs); err != nil {
+		t.Fatal(err)
+	}
+	return pcs.Status
+}
+
 func TestCountsOfASetArePaced(t *testing.T) {
-	var before grovev1alpha1.PodCliqueSetStatus
 	r := run{objects: []client.Object{newSet(nil), newClique(func(c *grovev1alpha1.PodClique) { c.Status.ReadyReplicas = 1 })}}
-	// One pass to know what is written without a change.
-	func() {
-		cache := build(t, r.objects)
-		reconciler := &Reconciler{Client: cache, Live: cache, Recorder: events.NewFakeRecorder(10), Clock: clocktesting.NewFakeClock(now), Pace: pace.New(), Metrics: newMetrics(t)}
-		if _, err := reconciler.Reconcile(t.Context(), request); err != nil {
-			t.Fatal(err)
-		}
-		pcs := &grovev1alpha1.PodCliqueSet{}
-		if err := cache.Get(t.Context(), request.NamespacedName, pcs); err != nil {
-			t.Fatal(err)
-		}
-		before = pcs.Status
-	}()
+	before := settled(t, build(t, r.objects))
 	r.objects[0] = newSet(func(pcs *grovev1alpha1.PodCliqueSet) {
 		pcs.Status = before
 		pcs.Status.AvailablePods = 0

@@ -120,6 +120,26 @@ func TestPodsAreThoseThatTheOwnerControls(t *testing.T) {
 	}
 }
 
+func TestPodsOfAReplicaCarryItsLabels(t *testing.T) {
+	of := func(namespace, name, set, replica string) *corev1.Pod {
+		out := pod(namespace, name, "llm-0-a", "uid-a", true)
+		out.Labels[labels.PartOf], out.Labels[labels.ReplicaIndex] = set, replica
+		return out
+	}
+	foreign := of("ns", "of-somebody-else", "llm", "1")
+	foreign.Labels[labels.ManagedBy] = "x"
+	r := reader(t, interceptor.Funcs{},
+		of("ns", "ours", "llm", "1"), of("ns", "of-another-replica", "llm", "0"), of("ns", "of-another-set", "x", "1"), of("other", "elsewhere", "llm", "1"), foreign)
+	pcs := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm", UID: "set-uid"}}
+	got, err := ReplicaPods(t.Context(), r, pcs, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"ours"}, names(got)); diff != "" {
+		t.Errorf("pods of a replica (-want +got):\n%s", diff)
+	}
+}
+
 func TestAFailedListIsNoAnswer(t *testing.T) {
 	r := reader(t, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return errors.New("boom")
@@ -129,5 +149,8 @@ func TestAFailedListIsNoAnswer(t *testing.T) {
 	}
 	if _, err := SetPods(t.Context(), r, &grovev1alpha1.PodCliqueSet{}); err == nil {
 		t.Error("pods of a set: no error")
+	}
+	if _, err := ReplicaPods(t.Context(), r, &grovev1alpha1.PodCliqueSet{}, "0"); err == nil {
+		t.Error("pods of a replica: no error")
 	}
 }
