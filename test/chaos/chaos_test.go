@@ -112,7 +112,12 @@ func TestReplyLost(t *testing.T) {
 
 // TestThePast ends the controllers after each write; the next ones see the past first.
 func TestThePast(t *testing.T) {
-	everywhere(t, 3, Fault{Kind: CrashIntoThePast, Steps: 3}, Fault{Kind: CrashIntoThePast, Steps: 12})
+	everywhere(t, 5,
+		Fault{Kind: CrashIntoThePast, Kinds: allKinds(), Steps: 3},
+		Fault{Kind: CrashIntoThePast, Kinds: ClusterKinds(), Steps: 3},
+		Fault{Kind: CrashIntoThePast, Kinds: OurKinds(), Steps: 12},
+		Fault{Kind: CrashIntoThePast, Kinds: []Kind{KindPod}, Steps: 12},
+	)
 }
 
 // TestStaleCaches lets caches lag behind from each write on.

@@ -188,7 +188,7 @@ func (c *checker) attemptOf(clique *grovev1alpha1.PodClique) int32 {
 	if set == nil {
 		return 0
 	}
-	return setAttempt(set, clique) + c.copyAttempt(clique)
+	return setAttempt(set, clique) + c.copyAttempt(clique, c.run.ours.revision)
 }
 
 func setAttempt(set *grovev1alpha1.PodCliqueSet, obj client.Object) int32 {
@@ -200,13 +200,14 @@ func setAttempt(set *grovev1alpha1.PodCliqueSet, obj client.Object) int32 {
 	return 0
 }
 
-func (c *checker) copyAttempt(obj client.Object) int32 {
+// copyAttempt is the attempt that was recorded for a copy of a scaling group at a revision.
+func (c *checker) copyAttempt(obj client.Object, revision int64) int32 {
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[labels.ScalingGroup]}
-	group, err := c.run.ours.get(KindGroup, key)
-	if err != nil {
+	group, _ := c.run.ours.at(KindGroup, key, revision).(*grovev1alpha1.PodCliqueScalingGroup)
+	if group == nil {
 		return 0
 	}
-	for _, replica := range group.(*grovev1alpha1.PodCliqueScalingGroup).Status.ReplicaAttempts {
+	for _, replica := range group.Status.ReplicaAttempts {
 		if labels.Index(replica.Index) == obj.GetLabels()[labels.ScalingGroupReplicaIndex] {
 			return replica.Attempt
 		}

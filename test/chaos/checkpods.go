@@ -35,7 +35,7 @@ func number(pod *corev1.Pod, label string) int32 {
 func (c *checker) podCreated(pod *corev1.Pod, revision int64) {
 	attempt := number(pod, labels.RestartAttempt)
 	c.created[pod.UID] = revision
-	c.setAttempts[pod.UID] = attempt - min(c.copyAttempt(pod), attempt)
+	c.setAttempts[pod.UID] = attempt - min(c.copyAttempt(pod, c.run.ours.revision), attempt)
 	if c.writing == nil {
 		return
 	}
@@ -52,8 +52,8 @@ func (c *checker) podCreated(pod *corev1.Pod, revision int64) {
 		c.run.fail("I3: pod %s is made by a pass that began after the set was gone", pod.Name)
 	case set.DeletionTimestamp != nil || isFinished(set) || meta.IsStatusConditionTrue(set.Status.Conditions, grovev1alpha1.ConditionTypeFailureTarget):
 		c.run.fail("I3: pod %s is made by a pass that began after the set ended, failed or was deleted", pod.Name)
-	case attempt < setAttempt(set, pod):
-		c.run.fail("I11: pod %s of attempt %d is made by a pass that began after attempt %d was recorded", pod.Name, attempt, setAttempt(set, pod))
+	case attempt < setAttempt(set, pod)+c.copyAttempt(pod, begun.ours):
+		c.run.fail("I11: pod %s of attempt %d is made by a pass that began after attempt %d was recorded", pod.Name, attempt, setAttempt(set, pod)+c.copyAttempt(pod, begun.ours))
 	}
 }
 

@@ -33,13 +33,13 @@ func (r *Run) execute(n int) {
 	switch r.fault.Kind {
 	case CrashBefore:
 		r.trace("w%03d %s: CRASH before it", r.writes, w)
-		r.restart(w, 0)
+		r.restart(w)
 	case CrashAfter:
 		r.apply(w, ": CRASH after it")
-		r.restart(w, 0)
+		r.restart(w)
 	case CrashIntoThePast:
 		r.apply(w, ": CRASH after it, into the past")
-		r.restart(w, r.fault.Steps)
+		r.restart(w)
 	case ReplyLost:
 		r.reply(w, r.lose, ": the reply is LOST")
 	case Freeze, FreezeAndRelist:
@@ -126,23 +126,25 @@ func (r *Run) refuse(w *write) {
 	}, ": REFUSED, "+choice)
 }
 
-// restart ends the instance of a write and starts another, with caches as they were lag
-// changes ago. The write's own caller never learns what became of it.
-func (r *Run) restart(w *write, lag int) {
+// restart ends the instance of a write and starts another. The write's own caller never
+// learns what became of it. Into the past, the caches of the fault's kinds are filled as
+// they were as many changes ago as the fault has steps, and stay so for as many steps.
+func (r *Run) restart(w *write) {
 	r.mu.Lock()
 	r.pending = append(r.pending, w)
 	r.mu.Unlock()
 	w.instance.kill()
 	r.live = slices.DeleteFunc(r.live, func(i *instance) bool { return i == w.instance })
-	next, err := r.startInstance(lag)
+	var past []Kind
+	if r.fault.Kind == CrashIntoThePast {
+		past = r.fault.Kinds
+	}
+	next, err := r.startInstance(past)
 	if err != nil {
 		r.fail("start the controllers again: %v", err)
 		return
 	}
-	if lag == 0 {
-		return
-	}
-	for _, informer := range next.informers {
-		informer.frozenUntil = r.step + r.fault.Steps
+	for _, k := range past {
+		next.informers[k].frozenUntil = r.step + r.fault.Steps
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing/synctest"
 
@@ -49,12 +50,16 @@ type pass struct {
 	ours, cluster int64
 }
 
-// startInstance starts the controllers with caches as they were lag changes ago.
-func (r *Run) startInstance(lag int) (*instance, error) {
+// startInstance starts the controllers, with some caches as they were in the past.
+func (r *Run) startInstance(past []Kind) (*instance, error) {
 	r.instances++
 	i := &instance{run: r, number: r.instances, informers: map[Kind]*informer{}, consistency: newConsistency(), passes: map[types.UID]pass{}}
 	for _, k := range allKinds() {
 		i.informers[k] = &informer{kind: k, server: r.serverOf(k), indexes: map[string]client.IndexerFunc{}}
+		lag := 0
+		if slices.Contains(past, k) {
+			lag = r.fault.Steps
+		}
 		i.informers[k].list(lag)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -176,7 +176,7 @@ func (r *Run) Do() ([]string, error) {
 		}
 	}()
 	for range leaders {
-		if _, err := r.startInstance(0); err != nil {
+		if _, err := r.startInstance(nil); err != nil {
 			return nil, err
 		}
 	}

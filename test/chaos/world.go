@@ -81,6 +81,13 @@ func (w *world) next() time.Time {
 
 func (w *world) actions() []action {
 	var out []action
+	for _, k := range []Kind{KindPodGroup, KindService} {
+		for _, obj := range w.run.cluster.all(k) {
+			if a := w.orphan(k, obj); a != nil {
+				out = append(out, *a)
+			}
+		}
+	}
 	for _, obj := range w.run.cluster.all(KindPodGroup) {
 		if a := w.group(obj.(*schedulingv1beta1.PodGroup)); a != nil {
 			out = append(out, *a)
@@ -98,14 +105,27 @@ func (w *world) actions() []action {
 	return out
 }
 
-// group admits a gang once all its members exist, and collects one whose owner is gone.
+// orphan collects an object whose owner is gone. Pods and what Copse serves are for the
+// controllers to remove: the garbage collector is the safety net.
+func (w *world) orphan(k Kind, obj client.Object) *action {
+	ref, owner := metav1.GetControllerOf(obj), KindGang
+	if k == KindService {
+		owner = KindSet
+	}
+	if ref == nil || w.run.stillExists(owner, ownerOf(obj, ref)) {
+		return nil
+	}
+	return &action{fmt.Sprintf("the garbage collector removes %s %s", k, obj.GetName()), time.Now(), func() {
+		_, _ = w.run.cluster.delete(k, client.ObjectKeyFromObject(obj), nil, nil)
+		if k == KindService && w.run.fault.Kind != CrashIntoThePast {
+			w.run.fail("I10: %s %s is left for the garbage collector", k, obj.GetName())
+		}
+	}}
+}
+
+// group admits a gang once all its members exist.
 func (w *world) group(group *schedulingv1beta1.PodGroup) *action {
 	key := client.ObjectKeyFromObject(group)
-	if ref := metav1.GetControllerOf(group); ref != nil && !w.run.stillExists(KindGang, ownerOf(group, ref)) {
-		return &action{"the garbage collector removes PodGroup " + group.Name, time.Now(), func() {
-			_, _ = w.run.cluster.delete(KindPodGroup, key, nil, nil)
-		}}
-	}
 	if meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled) || group.Spec.SchedulingPolicy.Gang == nil {
 		return nil
 	}

@@ -276,9 +276,9 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 		}
 	}
 	remove := decision.Delete
-	if clique.DeletionTimestamp != nil {
+	if clique.DeletionTimestamp != nil || o.snapshot.Parent != gang.ParentActive {
 		var err error
-		if remove, err = r.stillControlled(ctx, clique, remove); err != nil {
+		if remove, err = r.asCached(ctx, clique, remove); err != nil {
 			return err
 		}
 	}
@@ -299,9 +299,10 @@ func attemptOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique)
 	return gang.ReplicaAttempt(pcs, replica)
 }
 
-// stillControlled keeps the pods that a live list shows below a deleted clique: one that
-// the garbage collector has orphaned at the user's wish stays, whatever the cache shows.
-func (r *Reconciler) stillControlled(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod) ([]gang.Pod, error) {
+// asCached keeps the pods that a live list shows as the cache does: one that the garbage
+// collector has orphaned at the user's wish stays, and so does one that has ended since,
+// because finished pods stay readable (D12).
+func (r *Reconciler) asCached(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod) ([]gang.Pod, error) {
 	if len(pods) == 0 {
 		return nil, nil
 	}
@@ -310,7 +311,10 @@ func (r *Reconciler) stillControlled(ctx context.Context, clique *grovev1alpha1.
 		return nil, err
 	}
 	return slices.DeleteFunc(pods, func(pod gang.Pod) bool {
-		return !slices.ContainsFunc(current, func(c corev1.Pod) bool { return c.UID == pod.UID })
+		return !slices.ContainsFunc(current, func(c corev1.Pod) bool {
+			ended := c.Status.Phase == corev1.PodSucceeded || c.Status.Phase == corev1.PodFailed
+			return c.UID == pod.UID && (clique.DeletionTimestamp != nil || ended == pod.Ended())
+		})
 	}), nil
 }
 
