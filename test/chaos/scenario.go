@@ -31,7 +31,7 @@ type Scenario struct {
 
 // Scenarios are the lives that every fault is tried in.
 func Scenarios() []Scenario {
-	return []Scenario{success(), restart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion()}
+	return []Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion()}
 }
 
 func newSet(name string, workload grovev1alpha1.WorkloadType, cliques ...grovev1alpha1.PodCliqueTemplateSpec) *grovev1alpha1.PodCliqueSet {
@@ -110,6 +110,23 @@ func restart() Scenario {
 				return Outcome{After: 12 * time.Second, Exit: 1}
 			case strings.HasSuffix(id.Clique, "worker") && id.Index == 0:
 				return Outcome{After: 5 * time.Second}
+			}
+			return Outcome{}
+		},
+		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
+	}
+}
+
+// crashAtStart: the leader fails while pods are still being made.
+func crashAtStart() Scenario {
+	return Scenario{
+		Name: "crash-at-start", Set: newTraining("early", 1),
+		Script: func(id PodID) Outcome {
+			switch {
+			case id.Attempt > 0:
+				return allSucceed(id)
+			case strings.HasSuffix(id.Clique, "leader"):
+				return Outcome{AtOnce: true, Exit: 1}
 			}
 			return Outcome{}
 		},

@@ -41,6 +41,8 @@ type Outcome struct {
 	Exit  int32
 	// Unready says that the pod does not end.
 	Unready bool
+	// AtOnce says that the pod starts, and ends, as soon as it has a node.
+	AtOnce bool
 }
 
 // world is the scheduler, the kubelet, the garbage collector and the user.
@@ -201,16 +203,18 @@ func (w *world) pod(pod *corev1.Pod) *action {
 			_, _ = w.run.cluster.delete(KindPod, key, nil, ptr.To[int64](0))
 		}}
 	}
+	outcome := w.run.scenario.Script(w.id(pod))
 	switch {
 	case hasEnded(pod):
 		return nil
+	case pod.Status.Phase == corev1.PodPending && outcome.AtOnce:
+		return act("has started", w.since[pod.UID], start)
 	case pod.Status.Phase == corev1.PodPending:
 		return act("has started", w.since[pod.UID].Add(startTime), start)
 	}
-	outcome := w.run.scenario.Script(w.id(pod))
 	at := w.since[pod.UID].Add(outcome.After)
 	switch {
-	case outcome.After == 0 || (outcome.Unready && !isReady(pod)):
+	case (outcome.After == 0 && !outcome.AtOnce) || (outcome.Unready && !isReady(pod)):
 		return nil
 	case outcome.Unready:
 		return act("finds not ready", at, func(pod *corev1.Pod) { setReady(pod, false) })
