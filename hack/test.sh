@@ -16,7 +16,7 @@ gotestsum() {
 
 run() {
   case "$1" in
-    unit) gotestsum -- $(go list ./cmd/... ./pkg/...) ;;
+    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/...) ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./stages/...) ;;
     integration) gotestsum -- -count=1 -timeout 20m ./test/integration/... ;;
     # Progress by test: a person sees what takes long.

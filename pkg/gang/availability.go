@@ -115,6 +115,7 @@ func causesOf(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, s
 			causes = append(causes, fmt.Sprintf("index %d has no pod", index))
 		case pod.Terminating():
 			causes = append(causes, pod.Name+" is being deleted"+onNode(pod))
+		case pod.Finishing:
 		case !pod.Ready || pod.Ended():
 			causes = append(causes, pod.Name+" is not Ready"+onNode(pod))
 		}

@@ -240,7 +240,7 @@ func count(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus)
 		if pod.Ended() {
 			continue
 		}
-		if pod.Ready {
+		if pod.Ready || (pod.Finishing && isTraining(s.Clique)) {
 			status.ReadyReplicas++
 		}
 		if pod.Started {

@@ -22,6 +22,9 @@ type Pod struct {
 	Phase        corev1.PodPhase
 	// Ready is the pod's Ready condition.
 	Ready bool
+	// Finishing says that the pod is not Ready only because some of its containers have
+	// exited with 0 before the others.
+	Finishing bool
 	// Scheduled says that the pod has a node.
 	Scheduled bool
 	// Gated says that a scheduling gate holds the pod.
@@ -64,6 +67,7 @@ func NewPod(pod *corev1.Pod) (Pod, error) {
 		Ready:        isReady(pod),
 		Scheduled:    pod.Spec.NodeName != "",
 		Gated:        len(pod.Spec.SchedulingGates) > 0,
+		Finishing:    isFinishing(pod),
 		Started:      hasStarted(pod),
 		CrashLooping: isCrashLooping(pod),
 		Node:         pod.Spec.NodeName,
@@ -97,6 +101,28 @@ func isReady(pod *corev1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// isFinishing sees a pod of several containers whose work is partly done. A node that is
+// not Ready takes the readiness of its pods as well, and gives another reason.
+func isFinishing(pod *corev1.Pod) bool {
+	if pod.Status.Phase != corev1.PodRunning || len(pod.Status.ContainerStatuses) < 2 {
+		return false
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Reason != "ContainersNotReady" {
+			return false
+		}
+	}
+	done := false
+	for _, status := range pod.Status.ContainerStatuses {
+		exited := status.State.Terminated != nil && status.State.Terminated.ExitCode == 0
+		if !exited && !status.Ready {
+			return false
+		}
+		done = done || exited
+	}
+	return done
 }
 
 func hasStarted(pod *corev1.Pod) bool {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
@@ -271,4 +272,49 @@ func TestPodEndsByItsPhaseAlone(t *testing.T) {
 			t.Errorf("%s: %s", phase, diff)
 		}
 	}
+}
+
+// A container that has done its part before the others does not make its pod unavailable
+// in Training; a node that is not Ready does.
+func TestAPodWhoseContainersFinishOneAfterTheOther(t *testing.T) {
+	exited := func(code int32) corev1.ContainerStatus {
+		return corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}
+	}
+	runs := corev1.ContainerStatus{Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	starts := corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	tests := map[string]struct {
+		reason     string
+		containers []corev1.ContainerStatus
+		want       bool
+	}{
+		"one has exited with 0":             {"ContainersNotReady", []corev1.ContainerStatus{exited(0), runs}, true},
+		"one has failed":                    {"ContainersNotReady", []corev1.ContainerStatus{exited(1), runs}, false},
+		"the other one is not Ready":        {"ContainersNotReady", []corev1.ContainerStatus{exited(0), starts}, false},
+		"none has exited":                   {"ContainersNotReady", []corev1.ContainerStatus{runs, runs}, false},
+		"the node is not Ready":             {"NodeNotReady", []corev1.ContainerStatus{exited(0), runs}, false},
+		"a pod of one container has no two": {"ContainersNotReady", []corev1.ContainerStatus{exited(0)}, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod, err := NewPod(&corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labels.PodIndex: "0", labels.RestartAttempt: "0"}},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: tc.containers, Conditions: []corev1.PodCondition{
+					{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: tc.reason},
+				}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "finishing", tc.want, pod.Finishing)
+			pod.UID = uidOf(0)
+			expect(t, "available in Training", tc.want, IsAvailable(after(training(1), pod)))
+			expect(t, "available in Inference", false, IsAvailable(after(inference(1), pod)))
+		})
+	}
+}
+
+// after is a clique with the status that a pass over a pod gives it.
+func after(clique *grovev1alpha1.PodClique, pod Pod) *grovev1alpha1.PodClique {
+	clique.Status = DecideClique(snapshotOf(clique, pods(pod)), now).Status
+	return clique
 }

@@ -102,3 +102,26 @@ func TestTheRuntimeIsAwaitedOnceTheStartIsOnRecord(t *testing.T) {
 	s.Set.Status = first.Status
 	expect(t, "next", now.Add(61*time.Second), DecideSet(s, now).Next)
 }
+
+// How late a decision is, is measured from when it was due.
+func TestWhenADecisionWasDue(t *testing.T) {
+	three := func(options ...setOption) *grovev1alpha1.PodCliqueSet {
+		return pair(append([]setOption{replicas(3), delayed(time.Minute)}, options...)...)
+	}
+	breaches := have{"set-0-worker": {breached(2*time.Minute, "a")}, "set-1-worker": {breached(3*time.Minute, "b")}, "set-2-worker": {breached(time.Second, "c")}}
+	tests := map[string]struct {
+		set      *grovev1alpha1.PodCliqueSet
+		existing have
+		want     time.Time
+	}{
+		"nothing is decided":                 {three(budget(5, 0)), nil, time.Time{}},
+		"nothing is due":                     {three(budget(5, 0)), have{"set-2-worker": {breached(time.Second, "c")}}, time.Time{}},
+		"of several restarts the first":      {three(budget(5, 0)), breaches, now.Add(-2*time.Minute + time.Second)},
+		"of a failure that uses up the rest": {three(), breaches, now.Add(-2*time.Minute + time.Second)},
+		"the end of the runtime":             {three(budget(5, 0), maxRuntime(time.Minute), started(-5*time.Minute)), breaches, now.Add(-4*time.Minute + time.Second)},
+		"the runtime is not over":            {three(budget(5, 0), maxRuntime(time.Hour), started(-5*time.Minute)), nil, time.Time{}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) { expect(t, "due", tc.want, DecideSet(setOf(tc.set, tc.existing), now).Due) })
+	}
+}

@@ -67,7 +67,7 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 // A failure within the tolerance of an idle gang is recorded in its clique's status. The
 // time is from before the kubelet's write to the arrival of the record at a watcher.
 func TestFaultToRecordedFailure(t *testing.T) {
-	ns := cluster.Namespace(t)
+	ns := cluster.Namespace(t, framework.Unrecorded("the recorder's reads would be in what is measured"))
 	ns.Apply(gang("tolerant", *gangSize, 1, 0))
 	pods := ns.WaitForPods(*gangSize, 5*time.Minute, framework.IsReady)
 	watcher, err := cluster.Copse.GroveV1alpha1().PodCliques(ns.Name).Watch(t.Context(), metav1.ListOptions{})
@@ -113,7 +113,7 @@ func await[T any](t *testing.T, watcher watch.Interface, done func(T) bool) {
 // A restart of a big gang, from the fault to the decision and to the last replacement,
 // against a bare client that deletes as many pods and creates them again.
 func TestFaultToReplacements(t *testing.T) {
-	ns := cluster.Namespace(t)
+	ns := cluster.Namespace(t, framework.Unrecorded("the recorder's reads would be in what is measured"))
 	ns.Apply(gang("big", *gangSize, *gangSize, 1000))
 	var decisions, replacements []time.Duration
 	for attempt := range *restarts {
@@ -167,7 +167,7 @@ func bareReplacement(t *testing.T, ns *framework.Namespace) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := cluster.Namespace(t)
+	other := cluster.Namespace(t, framework.Unrecorded("the recorder's reads would be in what is measured"))
 	client := cluster.Kube.CoreV1().Pods(other.Name)
 	create := func() {
 		forAll(t, len(pods), func(ctx context.Context, i int) error {
@@ -218,7 +218,7 @@ func forAll(t *testing.T, n int, do func(ctx context.Context, i int) error) {
 // hundred times: not once more, not once less.
 func TestRestartsOfManyGangsAreCountedExactly(t *testing.T) {
 	const gangs, size, waves = 100, 8, 3
-	ns := cluster.Namespace(t)
+	ns := cluster.Namespace(t, framework.Unrecorded("the recorder's reads would be in what is measured"))
 	var manifests []string
 	for i := range gangs {
 		manifests = append(manifests, gang(fmt.Sprintf("gang-%d", i), size, size, waves))

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-
 	"github.com/copse-dev/copse/test/framework"
 )
 
@@ -25,7 +24,7 @@ import (
 // controllers' and are left out by resource and subresource.
 func TestAThousandPodsCostOneWriteEach(t *testing.T) {
 	const pods = 1000
-	ns := cluster.Namespace(t)
+	ns := cluster.Namespace(t, framework.Unrecorded("the recorder's reads would be in what is measured"))
 	waitUntilAlone(ns)
 	before := countWrites(t)
 	began := time.Now()
@@ -77,7 +76,7 @@ func waitUntilAlone(ns *framework.Namespace) {
 // that; when all is over, nothing is written (design section 8).
 func TestARestartCostsOneDeleteAndOneCreatePerPod(t *testing.T) {
 	const pods = 512
-	ns := cluster.Namespace(t)
+	ns := cluster.Namespace(t, framework.Unrecorded("the recorder's reads would be in what is measured"))
 	ns.Apply(strings.Replace(strings.Replace(training("big", 1, pods, "1h"), "workloadType: Training", "workloadType: Training\n  trainingSpec: {maxRestarts: 1}", 1),
 		"image: example.com/trainer", "image: example.com/trainer, resources: {requests: {cpu: 10m}}", 1))
 	running := ns.WaitForPods(pods, 5*time.Minute, inAttempt("0"))

@@ -37,6 +37,8 @@ type Cluster struct {
 	Copse copseclient.Interface
 	// Components are the processes by name.
 	Components map[string]Component
+	// Unrecorded says why no namespace is recorded; empty records all.
+	Unrecorded string
 
 	bin     string
 	dir     string

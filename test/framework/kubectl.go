@@ -69,12 +69,28 @@ func (n *Namespace) TryApply(manifest string, flags ...string) (string, error) {
 func (n *Namespace) kubectl(stdin string, args ...string) (string, string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), kubectlTimeout)
 	defer cancel()
+	n.History.UserDeletes(deletedNames(args)...)
 	cmd := n.cluster.kubectlCommand(ctx, append(n.flags(), args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err := cmd.Run()
 	return out.String(), stderr.String(), err
+}
+
+// deletedNames are the names of what kubectl is about to delete, written "delete KIND NAME…"
+// or "delete KIND/NAME…". A user who deletes a pod explains why it goes.
+func deletedNames(args []string) []string {
+	if len(args) == 0 || args[0] != "delete" {
+		return nil
+	}
+	var names []string
+	for _, arg := range args[1:] {
+		if !strings.HasPrefix(arg, "-") {
+			names = append(names, arg[strings.LastIndex(arg, "/")+1:])
+		}
+	}
+	return names
 }
 
 // flags name the namespace, unless the manifests do.

@@ -12,34 +12,70 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/test/history"
 )
+
+// quietTime is how long nothing is written once a test is over and its workload has settled.
+const quietTime = 3 * time.Second
 
 // Namespace is a namespace of one test. Everything in it goes with the test.
 type Namespace struct {
-	Name    string
+	Name string
+	// History is what happens in the namespace, nil when it is not recorded.
+	History *history.History
 	cluster *Cluster
 	t       *testing.T
 }
 
-// Namespace makes a namespace for a test. When the test fails, what is in it is logged.
-func (c *Cluster) Namespace(t *testing.T) *Namespace {
+// NamespaceOption is something that is different about a namespace.
+type NamespaceOption func(*namespaceOptions)
+
+type namespaceOptions struct {
+	unrecorded bool
+}
+
+// Unrecorded does without the history, and says why.
+func Unrecorded(_ string) NamespaceOption {
+	return func(o *namespaceOptions) { o.unrecorded = true }
+}
+
+// Namespace makes a namespace for a test. Its history is recorded, and checked when the
+// test is over; when the test fails, what is in the namespace is logged.
+func (c *Cluster) Namespace(t *testing.T, options ...NamespaceOption) *Namespace {
 	t.Helper()
+	var chosen namespaceOptions
+	for _, option := range options {
+		option(&chosen)
+	}
 	created, err := c.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &Namespace{Name: created.Name, cluster: c, t: t}
-	t.Cleanup(func() {
-		if t.Failed() {
-			n.explain()
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		// Sets go first: their pods then go in parallel, and not one by one.
-		_ = c.Copse.GroveV1alpha1().PodCliqueSets(n.Name).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-		_ = c.Kube.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})
-	})
+	if c.Unrecorded == "" && !chosen.unrecorded {
+		n.History = history.Record(t, c.Config, n.Name)
+	}
+	t.Cleanup(n.finish)
 	return n
+}
+
+// finish checks the history, and takes the namespace down.
+func (n *Namespace) finish() {
+	if !n.t.Failed() {
+		n.History.Quiet(n.t, quietTime)
+	}
+	n.History.Check(n.t)
+	if n.t.Failed() {
+		n.explain()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	// Sets go first: their pods then go in parallel, and not one by one.
+	_ = n.cluster.Copse.GroveV1alpha1().PodCliqueSets(n.Name).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if !n.t.Failed() {
+		n.History.CheckEmpty(n.t)
+	}
+	_ = n.cluster.Kube.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})
 }
 
 // Anywhere is the same test with manifests that name their namespaces.

@@ -122,7 +122,6 @@ func mutants() map[string]mutant {
 		},
 		"a restart count may fall": {
 			file: valid + "status_podcliqueset.go", old: "errs := validateNotFalling(count, was, path)", new: "var errs field.ErrorList",
-			tests: []string{"./" + valid + "..."},
 		},
 	}
 }

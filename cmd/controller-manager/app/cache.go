@@ -87,7 +87,7 @@ func ourLabels(all map[string]string) map[string]string {
 func readyCondition(conditions []corev1.PodCondition) []corev1.PodCondition {
 	for _, condition := range conditions {
 		if condition.Type == corev1.PodReady {
-			return []corev1.PodCondition{{Type: condition.Type, Status: condition.Status}}
+			return []corev1.PodCondition{{Type: condition.Type, Status: condition.Status, Reason: condition.Reason}}
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func readyCondition(conditions []corev1.PodCondition) []corev1.PodCondition {
 func containerStates(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	out := make([]corev1.ContainerStatus, 0, len(statuses))
 	for _, status := range statuses {
-		kept := corev1.ContainerStatus{Name: status.Name, State: corev1.ContainerState{Running: status.State.Running, Terminated: exitOf(status.State.Terminated)}}
+		kept := corev1.ContainerStatus{Name: status.Name, Ready: status.Ready, State: corev1.ContainerState{Running: status.State.Running, Terminated: exitOf(status.State.Terminated)}}
 		if waiting := status.State.Waiting; waiting != nil {
 			// A container that waits to be started once more says with what it ended.
 			kept.State.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason}

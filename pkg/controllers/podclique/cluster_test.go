@@ -53,6 +53,11 @@ type cluster struct {
 	// refuse answers a write with an error; nil lets it through.
 	refuse func(verb string, obj client.Object) error
 
+	// refuseRead answers a live read with an error; nil lets it through.
+	refuseRead func(obj runtime.Object) error
+	// lists are the kinds of the live lists.
+	lists []string
+
 	mu sync.Mutex
 	// writes are "verb kind name", in their order.
 	writes   []string
@@ -116,7 +121,11 @@ func (c *cluster) reconciler() *Reconciler {
 			if options.Preconditions == nil || options.Preconditions.UID == nil {
 				c.t.Errorf("%s is deleted whatever its UID", obj.GetName())
 			}
-			if err := c.write("delete", obj); err != nil {
+			verb := "delete"
+			if options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 {
+				verb = "force"
+			}
+			if err := c.write(verb, obj); err != nil {
 				return err
 			}
 			return w.Delete(ctx, obj, opts...)
@@ -134,10 +143,29 @@ func (c *cluster) reconciler() *Reconciler {
 			return w.SubResource(subresource).Update(ctx, obj, opts...)
 		},
 	})
-	live := client.Reader(cache)
+	server := cache
 	if c.live != nil {
-		live = c.build(c.live)
+		server = c.build(c.live)
 	}
+	live := interceptor.NewClient(server, interceptor.Funcs{
+		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if c.refuseRead != nil {
+				if err := c.refuseRead(obj); err != nil {
+					return err
+				}
+			}
+			return w.Get(ctx, key, obj, opts...)
+		},
+		List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			c.lists = append(c.lists, strings.TrimPrefix(strings.TrimPrefix(fmt.Sprintf("%T", list), "*v1."), "*v1alpha1."))
+			if c.refuseRead != nil {
+				if err := c.refuseRead(list); err != nil {
+					return err
+				}
+			}
+			return w.List(ctx, list, opts...)
+		},
+	})
 	c.recorder = events.NewFakeRecorder(100)
 	counters, err := metrics.New(prometheus.NewRegistry())
 	if err != nil {

@@ -124,3 +124,35 @@ func TestWhichUpdatesOfAChildMatter(t *testing.T) {
 		})
 	}
 }
+
+// A copy that is recycled changes the plan though no spec changes; what else a group's
+// status tells does not.
+func TestWhichUpdatesOfAScalingGroupMatter(t *testing.T) {
+	scalingGroup := func(change func(*grovev1alpha1.PodCliqueScalingGroup)) *grovev1alpha1.PodCliqueScalingGroup {
+		out := &grovev1alpha1.PodCliqueScalingGroup{Status: grovev1alpha1.PodCliqueScalingGroupStatus{
+			ReplicaAttempts: []grovev1alpha1.ScalingGroupReplicaAttempt{{Index: 1, Attempt: 1}},
+		}}
+		if change != nil {
+			change(out)
+		}
+		return out
+	}
+	tests := map[string]struct {
+		after func(*grovev1alpha1.PodCliqueScalingGroup)
+		want  bool
+	}{
+		"counters":           {func(g *grovev1alpha1.PodCliqueScalingGroup) { g.Status.AvailableReplicas, g.ResourceVersion = 7, "8" }, false},
+		"a condition":        {func(g *grovev1alpha1.PodCliqueScalingGroup) { g.Status.Conditions = []metav1.Condition{{Type: "T"}} }, false},
+		"the size":           {func(g *grovev1alpha1.PodCliqueScalingGroup) { g.Generation = 1 }, true},
+		"a deletion":         {func(g *grovev1alpha1.PodCliqueScalingGroup) { g.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
+		"a copy is recycled": {func(g *grovev1alpha1.PodCliqueScalingGroup) { g.Status.ReplicaAttempts[0].Attempt = 2 }, true},
+		"another copy is, first": {func(g *grovev1alpha1.PodCliqueScalingGroup) {
+			g.Status.ReplicaAttempts = append(g.Status.ReplicaAttempts, grovev1alpha1.ScalingGroupReplicaAttempt{Index: 2, Attempt: 1})
+		}, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			expect(t, "matters", tc.want, groupChanged().Update(event.TypedUpdateEvent[*grovev1alpha1.PodCliqueScalingGroup]{ObjectOld: scalingGroup(nil), ObjectNew: scalingGroup(tc.after)}))
+		})
+	}
+}
