@@ -284,7 +284,10 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 	}
 	errs := []error{r.deletePods(ctx, clique, remove), r.deletePods(ctx, clique, decision.ForceDelete, client.GracePeriodSeconds(0))}
 	if len(decision.Create) > 0 {
-		ok, err := r.mayBeginAttempt(ctx, o)
+		ok, err := r.isInRecordedAttempt(ctx, o)
+		if ok {
+			ok, err = r.mayBeginAttempt(ctx, o)
+		}
 		errs = append(errs, err)
 		if ok {
 			errs = append(errs, r.createPods(ctx, o, decision.Create))
