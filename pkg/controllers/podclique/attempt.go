@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -54,6 +56,28 @@ func (r *Reconciler) othersDrained(ctx context.Context, o *observation) (bool, e
 		return false, err
 	}
 	return gang.Drained(o.snapshot.Clique, siblings, groups, attemptOf(o.set, o.snapshot.Clique)), nil
+}
+
+// isInRecordedAttempt says that the clique has been raised to the attempt that is recorded
+// for it. The set's was looked at live before; that of a copy of a scaling group is looked
+// at here. A pod of an attempt that is over would only have to go again (D11, D20).
+func (r *Reconciler) isInRecordedAttempt(ctx context.Context, o *observation) (bool, error) {
+	clique := o.snapshot.Clique
+	if o.set == nil {
+		return true, nil
+	}
+	groups := map[string]*grovev1alpha1.PodCliqueScalingGroup{}
+	if name := clique.Labels[labels.ScalingGroup]; name != "" {
+		group := &grovev1alpha1.PodCliqueScalingGroup{}
+		if err := r.Live.Get(ctx, client.ObjectKey{Namespace: clique.Namespace, Name: name}, group); err != nil {
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return false, fmt.Errorf("read scaling group %s: %w", name, err)
+		}
+		groups[name] = group
+	}
+	return clique.Spec.Attempt >= gang.WantedAttempt(clique, groups, attemptOf(o.set, clique)), nil
 }
 
 // mayBeginAttempt lists the pods of the replica live before the first pod of an attempt

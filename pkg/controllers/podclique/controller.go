@@ -276,15 +276,18 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 		}
 	}
 	remove := decision.Delete
-	if clique.DeletionTimestamp != nil {
+	if clique.DeletionTimestamp != nil || o.snapshot.Parent != gang.ParentActive {
 		var err error
-		if remove, err = r.stillControlled(ctx, clique, remove); err != nil {
+		if remove, err = r.asCached(ctx, clique, remove); err != nil {
 			return err
 		}
 	}
 	errs := []error{r.deletePods(ctx, clique, remove), r.deletePods(ctx, clique, decision.ForceDelete, client.GracePeriodSeconds(0))}
 	if len(decision.Create) > 0 {
-		ok, err := r.mayBeginAttempt(ctx, o)
+		ok, err := r.isInRecordedAttempt(ctx, o)
+		if ok {
+			ok, err = r.mayBeginAttempt(ctx, o)
+		}
 		errs = append(errs, err)
 		if ok {
 			errs = append(errs, r.createPods(ctx, o, decision.Create))
@@ -299,9 +302,10 @@ func attemptOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique)
 	return gang.ReplicaAttempt(pcs, replica)
 }
 
-// stillControlled keeps the pods that a live list shows below a deleted clique: one that
-// the garbage collector has orphaned at the user's wish stays, whatever the cache shows.
-func (r *Reconciler) stillControlled(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod) ([]gang.Pod, error) {
+// asCached keeps the pods that a live list shows as the cache does: one that the garbage
+// collector has orphaned at the user's wish stays, and so does one that has ended since,
+// because finished pods stay readable (D12).
+func (r *Reconciler) asCached(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod) ([]gang.Pod, error) {
 	if len(pods) == 0 {
 		return nil, nil
 	}
@@ -310,7 +314,10 @@ func (r *Reconciler) stillControlled(ctx context.Context, clique *grovev1alpha1.
 		return nil, err
 	}
 	return slices.DeleteFunc(pods, func(pod gang.Pod) bool {
-		return !slices.ContainsFunc(current, func(c corev1.Pod) bool { return c.UID == pod.UID })
+		return !slices.ContainsFunc(current, func(c corev1.Pod) bool {
+			ended := c.Status.Phase == corev1.PodSucceeded || c.Status.Phase == corev1.PodFailed
+			return c.UID == pod.UID && (clique.DeletionTimestamp != nil || ended == pod.Ended())
+		})
 	}), nil
 }
 

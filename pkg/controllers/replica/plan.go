@@ -1,6 +1,9 @@
 package replica
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,20 +60,20 @@ func planReplica(pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed) 
 // on until its pods are gone.
 func planRemoval(have observed) plan {
 	var p plan
-	for _, clique := range have.cliques {
-		p.removeOne(clique)
+	for _, name := range slices.Sorted(maps.Keys(have.cliques)) {
+		p.removeOne(have.cliques[name])
 	}
 	if len(have.cliques) > 0 {
 		return p
 	}
-	for _, group := range have.groups {
-		p.removeOne(group)
+	for _, name := range slices.Sorted(maps.Keys(have.groups)) {
+		p.removeOne(have.groups[name])
 	}
-	for _, podGang := range have.gangs {
-		p.removeOne(podGang)
+	for _, name := range slices.Sorted(maps.Keys(have.gangs)) {
+		p.removeOne(have.gangs[name])
 	}
-	for _, service := range have.services {
-		p.removeOne(service)
+	for _, name := range slices.Sorted(maps.Keys(have.services)) {
+		p.removeOne(have.services[name])
 	}
 	return p
 }
@@ -142,8 +145,8 @@ func planCliques(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 		}
 		members[want.Gang] = append(members[want.Gang], clique)
 	}
-	for name, clique := range have.cliques {
-		if !wanted[name] && belongsToKnownGroup(clique, have) {
+	for _, name := range slices.Sorted(maps.Keys(have.cliques)) {
+		if clique := have.cliques[name]; !wanted[name] && belongsToKnownGroup(clique, have) {
 			p.removeOne(clique)
 		}
 	}
@@ -213,9 +216,9 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 		metav1.SetMetaDataLabel(&updated.ObjectMeta, labels.RestartAttempt, want.Labels[labels.RestartAttempt])
 		p.update = append(p.update, updated)
 	}
-	for name, podGang := range have.gangs {
+	for _, name := range slices.Sorted(maps.Keys(have.gangs)) {
 		if !wanted[name] && !stillUsed(name, have) {
-			p.removeOne(podGang)
+			p.removeOne(have.gangs[name])
 		}
 	}
 }

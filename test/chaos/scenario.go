@@ -1,0 +1,265 @@
+package chaos
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+)
+
+// Scenario is the life of one set.
+type Scenario struct {
+	Name string
+	Set  *grovev1alpha1.PodCliqueSet
+	// Script says what becomes of each pod.
+	Script func(PodID) Outcome
+	// DeleteWhen says when the user deletes the set; nil for never.
+	DeleteWhen func(client.Object) bool
+	// End says what is wrong with the end. The set is nil when it is gone.
+	End func(*grovev1alpha1.PodCliqueSet) error
+	// AnyEnd says that the end depends on what is seen together (D6), so that only End
+	// and the invariants judge it.
+	AnyEnd bool
+}
+
+// Scenarios are the lives that every fault is tried in.
+func Scenarios() []Scenario {
+	return []Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion()}
+}
+
+func newSet(name string, workload grovev1alpha1.WorkloadType, cliques ...grovev1alpha1.PodCliqueTemplateSpec) *grovev1alpha1.PodCliqueSet {
+	return &grovev1alpha1.PodCliqueSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: grovev1alpha1.PodCliqueSetSpec{
+			Replicas: 1, WorkloadType: workload,
+			Template: grovev1alpha1.PodCliqueSetTemplateSpec{Cliques: cliques},
+		},
+	}
+}
+
+func newClique(name string, replicas int32, minAvailable *int32) grovev1alpha1.PodCliqueTemplateSpec {
+	return grovev1alpha1.PodCliqueTemplateSpec{Name: name, Spec: grovev1alpha1.PodCliqueSpec{
+		Replicas: replicas, MinAvailable: minAvailable,
+		PodSpec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/main"}}},
+	}}
+}
+
+// newTraining has a leader, workers of which one may be missing, and two copies of a group.
+func newTraining(name string, maxRestarts int32) *grovev1alpha1.PodCliqueSet {
+	set := newSet(name, grovev1alpha1.WorkloadTypeTraining,
+		newClique("leader", 1, nil), newClique("worker", 2, ptr.To[int32](1)), newClique("shard", 1, nil))
+	set.Spec.TrainingSpec = &grovev1alpha1.TrainingSpec{MaxRestarts: &maxRestarts}
+	set.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "data", CliqueNames: []string{"shard"}, Replicas: ptr.To[int32](2)}}
+	return set
+}
+
+// newInference has a router, and three copies of a group of which one is needed.
+func newInference(name string, delay *metav1.Duration) *grovev1alpha1.PodCliqueSet {
+	set := newSet(name, grovev1alpha1.WorkloadTypeInference, newClique("router", 2, nil), newClique("engine", 1, nil))
+	set.Spec.Template.TerminationDelay = delay
+	set.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{
+		{Name: "pool", CliqueNames: []string{"engine"}, Replicas: ptr.To[int32](3), MinAvailable: ptr.To[int32](1)},
+	}
+	return set
+}
+
+// allSucceed lets the leader finish last.
+func allSucceed(id PodID) Outcome {
+	if strings.HasSuffix(id.Clique, "leader") {
+		return Outcome{After: 20 * time.Second}
+	}
+	return Outcome{After: 10*time.Second + time.Duration(id.Index)*2*time.Second}
+}
+
+func ends(phase grovev1alpha1.PodCliqueSetPhase, restarts int32, reason string) func(*grovev1alpha1.PodCliqueSet) error {
+	return func(set *grovev1alpha1.PodCliqueSet) error {
+		if set == nil {
+			return fmt.Errorf("the set is gone")
+		}
+		have := ""
+		if failing := meta.FindStatusCondition(set.Status.Conditions, grovev1alpha1.ConditionTypeFailureTarget); failing != nil {
+			have = failing.Reason
+		}
+		if set.Status.Phase != phase || set.Status.RestartCount != restarts || have != reason {
+			return fmt.Errorf("phase %s after %d restarts (%q), want %s after %d (%q)", set.Status.Phase, set.Status.RestartCount, have, phase, restarts, reason)
+		}
+		return nil
+	}
+}
+
+func success() Scenario {
+	return Scenario{Name: "success", Set: newTraining("good", 0), Script: allSucceed, End: ends(grovev1alpha1.PodCliqueSetSucceeded, 0, "")}
+}
+
+// restart: the leader fails once, and a member of the group with it.
+func restart() Scenario {
+	return Scenario{
+		Name: "restart", Set: newTraining("again", 1),
+		Script: func(id PodID) Outcome {
+			switch {
+			case id.Attempt > 0:
+				return allSucceed(id)
+			case strings.HasSuffix(id.Clique, "leader"), strings.HasSuffix(id.Clique, "data-1-shard"):
+				return Outcome{After: 12 * time.Second, Exit: 1}
+			case strings.HasSuffix(id.Clique, "worker") && id.Index == 0:
+				return Outcome{After: 5 * time.Second}
+			}
+			return Outcome{}
+		},
+		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
+	}
+}
+
+// crashAtStart: the leader fails while pods are still being made.
+func crashAtStart() Scenario {
+	return Scenario{
+		Name: "crash-at-start", Set: newTraining("early", 1),
+		Script: func(id PodID) Outcome {
+			switch {
+			case id.Attempt > 0:
+				return allSucceed(id)
+			case strings.HasSuffix(id.Clique, "leader"):
+				return Outcome{AtOnce: true, Exit: 1}
+			}
+			return Outcome{}
+		},
+		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
+	}
+}
+
+// exhausted: the first failure is one too many.
+func exhausted() Scenario {
+	return Scenario{
+		Name: "exhausted", Set: newTraining("bad", 0),
+		Script: func(id PodID) Outcome {
+			switch {
+			case strings.HasSuffix(id.Clique, "leader"):
+				return Outcome{After: 12 * time.Second, Exit: 1}
+			case strings.HasSuffix(id.Clique, "worker") && id.Index == 0:
+				return Outcome{After: 5 * time.Second}
+			}
+			return Outcome{}
+		},
+		End: ends(grovev1alpha1.PodCliqueSetFailed, 0, grovev1alpha1.ReasonMaxRestartsExceeded),
+	}
+}
+
+// exhaustedTogether: two replicas fail at the same time, and there is one restart.
+func exhaustedTogether() Scenario {
+	set := newSet("both", grovev1alpha1.WorkloadTypeTraining, newClique("leader", 1, nil), newClique("worker", 1, nil))
+	set.Spec.Replicas = 2
+	set.Spec.TrainingSpec = &grovev1alpha1.TrainingSpec{MaxRestarts: ptr.To[int32](1)}
+	return Scenario{
+		Name: "exhausted-together", Set: set, AnyEnd: true,
+		Script: func(id PodID) Outcome {
+			if strings.HasSuffix(id.Clique, "leader") {
+				return Outcome{After: 12 * time.Second, Exit: 1}
+			}
+			return Outcome{}
+		},
+		End: func(set *grovev1alpha1.PodCliqueSet) error {
+			if set == nil || set.Status.Phase != grovev1alpha1.PodCliqueSetFailed || set.Status.RestartCount > 1 {
+				return fmt.Errorf("the set is not Failed after at most one restart")
+			}
+			return nil
+		},
+	}
+}
+
+// deadline: the set runs too long, over a restart.
+func deadline() Scenario {
+	set := newTraining("slow", 1)
+	set.Spec.TrainingSpec.MaxRuntime = &metav1.Duration{Duration: time.Minute}
+	return Scenario{
+		Name: "deadline", Set: set,
+		Script: func(id PodID) Outcome {
+			if id.Attempt == 0 && strings.HasSuffix(id.Clique, "leader") {
+				return Outcome{After: 12 * time.Second, Exit: 1}
+			}
+			return Outcome{}
+		},
+		End: ends(grovev1alpha1.PodCliqueSetFailed, 1, grovev1alpha1.ReasonMaxRuntimeExceeded),
+	}
+}
+
+func available(attempt int32) func(*grovev1alpha1.PodCliqueSet) error {
+	return func(set *grovev1alpha1.PodCliqueSet) error {
+		if set == nil {
+			return fmt.Errorf("the set is gone")
+		}
+		have := int32(0)
+		for _, replica := range set.Status.ReplicaStatuses {
+			have = max(have, replica.Attempt)
+		}
+		if set.Status.AvailablePods != set.Status.Pods || set.Status.AvailableReplicas != 1 || have != attempt {
+			return fmt.Errorf("%d of %d pods are available in attempt %d, want all in attempt %d", set.Status.AvailablePods, set.Status.Pods, have, attempt)
+		}
+		return nil
+	}
+}
+
+// replacement: without gang termination single pods are made again.
+func replacement() Scenario {
+	return Scenario{
+		Name: "replacement", Set: newInference("heal", nil),
+		Script: func(id PodID) Outcome {
+			if id.Incarnation == 0 && strings.HasSuffix(id.Clique, "router") && id.Index == 1 {
+				return Outcome{After: 15 * time.Second, Exit: 1}
+			}
+			return Outcome{}
+		},
+		End: available(0),
+	}
+}
+
+// recycling: one copy of the group turns bad, enough others are there.
+func recycling() Scenario {
+	return Scenario{
+		Name: "recycling", Set: newInference("recycle", &metav1.Duration{Duration: 10 * time.Second}),
+		Script: func(id PodID) Outcome {
+			if id.Attempt == 0 && strings.HasSuffix(id.Clique, "pool-2-engine") {
+				return Outcome{After: 15 * time.Second, Unready: true}
+			}
+			return Outcome{}
+		},
+		End: available(0),
+	}
+}
+
+// termination: a standalone clique turns bad, which takes the whole replica along.
+func termination() Scenario {
+	return Scenario{
+		Name: "termination", Set: newInference("terminate", &metav1.Duration{Duration: 10 * time.Second}),
+		Script: func(id PodID) Outcome {
+			if id.Attempt == 0 && strings.HasSuffix(id.Clique, "router") && id.Index == 0 {
+				return Outcome{After: 15 * time.Second, Unready: true}
+			}
+			return Outcome{}
+		},
+		End: available(1),
+	}
+}
+
+// deletion: the user deletes a set that runs.
+func deletion() Scenario {
+	return Scenario{
+		Name: "deletion", Set: newTraining("gone", 0), Script: func(PodID) Outcome { return Outcome{} },
+		DeleteWhen: func(obj client.Object) bool {
+			set := obj.(*grovev1alpha1.PodCliqueSet)
+			return set.Status.Pods > 0 && set.Status.AvailablePods == set.Status.Pods
+		},
+		End: func(set *grovev1alpha1.PodCliqueSet) error {
+			if set != nil {
+				return fmt.Errorf("the set is still there")
+			}
+			return nil
+		},
+	}
+}
