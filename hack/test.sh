@@ -18,6 +18,7 @@ gotestsum() {
 run() {
   case "$1" in
     unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/...) ;;
+    chaos) gotestsum -- -timeout 20m ./test/chaos/... ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./stages/...) ;;
     integration) gotestsum -- -count=1 -timeout 20m ./test/integration/... ;;
     # Progress by test: a person sees what takes long.

@@ -127,9 +127,9 @@ func TestWhatGoesByTheStateOfTheParent(t *testing.T) {
 		deleted bool
 		want    []types.UID
 	}{
-		"active: the surplus":          {parent: ParentActive, want: []types.UID{"surplus"}},
-		"failing: what may still run":  {parent: ParentFailing, want: []types.UID{"surplus", "uid-0", "uid-4"}},
-		"finished: what may still run": {parent: ParentFinished, want: []types.UID{"surplus", "uid-0", "uid-4"}},
+		"active: the surplus, and what is replaced": {parent: ParentActive, want: []types.UID{"surplus", "uid-2"}},
+		"failing: what may still run":               {parent: ParentFailing, want: []types.UID{"surplus", "uid-0", "uid-4"}},
+		"finished: what may still run":              {parent: ParentFinished, want: []types.UID{"surplus", "uid-0", "uid-4"}},
 		// Its cliques may be orphaned: each one's own deletion says whether it goes along.
 		"deleting: nothing":                 {parent: ParentDeleting},
 		"the clique is deleted: everything": {parent: ParentActive, deleted: true, want: []types.UID{"surplus", "uid-0", "uid-1", "uid-2", "uid-4"}},
@@ -138,14 +138,18 @@ func TestWhatGoesByTheStateOfTheParent(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			// The failure is breach enough to end the attempt: index 5 is not made any more.
+			// Index 5 is a new one: nothing but the parent keeps it from being made.
 			clique := training(6, created(5), completed("1"), failedBefore(2, 1, -time.Minute))
+			var create []int32
+			if tc.parent == ParentActive && !tc.deleted {
+				create = []int32{5}
+			}
 			if tc.deleted {
 				deleted(clique)
 			}
 			snapshot := snapshotOf(clique, all())
-			snapshot.Parent = tc.parent
-			expect(t, "actions", actions{Delete: tc.want}, actionsOf(DecideClique(snapshot, now)))
+			snapshot.Parent, snapshot.TerminationDelay = tc.parent, nil
+			expect(t, "actions", actions{Create: create, Delete: tc.want}, actionsOf(DecideClique(snapshot, now)))
 		})
 	}
 }
