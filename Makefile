@@ -33,7 +33,7 @@ generate: ## Generate code from the API types
 	@hack/update-codegen.sh
 
 ##@ Check
-.PHONY: test bench mutants test-unit lint verify
+.PHONY: test bench mutants test-unit test-deep lint verify
 test: build ## Run all tests: unit, integration, end-to-end
 	@hack/test.sh unit cluster integration e2e
 bench: build ## Measure restarts of big gangs, and print the figures
@@ -42,6 +42,8 @@ mutants: ## Make deliberate mistakes, and see that the unit tests notice each
 	@go test -count=1 -timeout 60m -v ./test/mutants -mutants | grep -v '^=== '
 test-unit: ## Run the tests that need no cluster
 	@hack/test.sh unit
+test-deep: ## Run the tests that take long
+	@hack/test.sh deep
 lint: ## Check style and layers
 	@hack/lint.sh
 verify: ## Check that generated code is up to date

@@ -76,8 +76,8 @@ func TestAPassThatRecordsDoesNothingElse(t *testing.T) {
 			then:     actions{Create: []int32{1}, Delete: []types.UID{"uid-0"}},
 		},
 		"a failure in training": {
-			snapshot: snapshotOf(training(2, notCreated), pods(podOf(0, failed))),
-			then:     actions{Create: []int32{1}},
+			snapshot: snapshotOf(training(2, minAvailable(1), notCreated), pods(podOf(0, failed))),
+			then:     actions{Create: []int32{1}, Delete: []types.UID{"uid-0"}},
 		},
 		"a lost pod": {
 			snapshot: CliqueSnapshot{

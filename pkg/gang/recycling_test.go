@@ -266,7 +266,7 @@ func TestAGroupStartsAnewWithItsReplica(t *testing.T) {
 
 	s.Group = s.Group.DeepCopy()
 	s.Group.Status = first.Status
-	s.SetAttempt = 0
+	s.SetAttempt, s.Cliques[0] = 0, old
 	stale := DecideGroup(s, now.Add(time.Minute))
 	expect(t, "a set that is older than what is on record", GroupDecision{Status: first.Status}, stale)
 }

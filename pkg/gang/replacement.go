@@ -110,6 +110,10 @@ func podsToCreate(s CliqueSnapshot, pods podsOf, completed indexset.Set, status 
 	if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || !s.Membership.Known || status.ObservedAttempt != s.Clique.Spec.Attempt {
 		return nil, time.Time{}
 	}
+	// A pod that is made when the attempt is due to end only has to go again.
+	if isTraining(s.Clique) && !mayReplace(s, status, now) {
+		return nil, time.Time{}
+	}
 	// No pod of a new attempt before all old ones are gone (D19).
 	if len(pods.old) > 0 || !s.OthersDrained {
 		return nil, time.Time{}
@@ -125,9 +129,6 @@ func podsToCreate(s CliqueSnapshot, pods podsOf, completed indexset.Set, status 
 			continue
 		}
 		if failed != nil {
-			if !mayReplace(s, status, now) {
-				continue
-			}
 			if due := backoffEnds(failed); due.After(now) {
 				next = earliest(next, due)
 				continue

@@ -27,7 +27,8 @@ func TestPodsAreMade(t *testing.T) {
 		"none of a clique that is deleted":           {inference(2, deleted), nil, nil},
 		"none of a clique that wants none":           {inference(0), nil, nil},
 		"none in Training whose index has failed":    {training(2, failedBefore(0, 1, -time.Hour)), pods(podOf(1, running)), nil},
-		"the others are made though one has failed":  {training(3, notCreated, failedBefore(0, 1, -time.Hour)), nil, []int32{1, 2}},
+		"all, though one has failed":                 {training(3, minAvailable(1), notCreated, failedBefore(0, 1, -time.Hour)), nil, []int32{0, 1, 2}},
+		"none when the attempt is due to end":        {training(3, notCreated, failedBefore(0, 1, -time.Hour)), nil, nil},
 		"none beside a failed pod, while it is kept": {training(1, failedBefore(0, 1, -time.Hour)), pods(podOf(0, failed)), nil},
 	}
 	for name, tc := range tests {
@@ -137,19 +138,14 @@ func TestWhatGoesByTheStateOfTheParent(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			// Index 5 is a new one, so that only the parent keeps it from being made, and the
-			// failure is breach enough to end the attempt.
+			// The failure is breach enough to end the attempt: index 5 is not made any more.
 			clique := training(6, created(5), completed("1"), failedBefore(2, 1, -time.Minute))
-			var create []int32
-			if tc.parent == ParentActive && !tc.deleted {
-				create = []int32{5}
-			}
 			if tc.deleted {
 				deleted(clique)
 			}
 			snapshot := snapshotOf(clique, all())
 			snapshot.Parent = tc.parent
-			expect(t, "actions", actions{Create: create, Delete: tc.want}, actionsOf(DecideClique(snapshot, now)))
+			expect(t, "actions", actions{Delete: tc.want}, actionsOf(DecideClique(snapshot, now)))
 		})
 	}
 }

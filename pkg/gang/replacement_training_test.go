@@ -70,8 +70,8 @@ func TestTrainingReplaces(t *testing.T) {
 		"where nothing ends the attempt, for as long as it takes": {
 			clique: training(2, wasAvailable, failedBefore(0, 1, -time.Minute), breached(time.Hour, "x")), pods: pods(podOf(0, failed), up), delay: off, want: replaced,
 		},
-		"an index that never failed is made though another one ends the attempt": {
-			clique: training(3, notCreated, failedBefore(0, 1, -time.Minute), breached(time.Minute, "x")), pods: pods(podOf(0, failed), up), want: actions{Create: []int32{2}},
+		"no index is made when another one ends the attempt": {
+			clique: training(3, notCreated, failedBefore(0, 1, -time.Minute), breached(time.Minute, "x")), pods: pods(podOf(0, failed), up),
 		},
 	}
 	for name, tc := range tests {

@@ -306,6 +306,15 @@ func TestAtTheEndNothingIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A replica that has succeeded stays so, though another one fails the set.
+func TestReplicasKeepTheirOwnEnd(t *testing.T) {
+	s := setOf(pair(replicas(2), failureTarget("why")), allOf(pair(), hasSucceeded).but("set-1-worker", breached(0, "x")))
+	s.NoActivePods = true
+	expect(t, "replicas", []grovev1alpha1.PodCliqueSetReplicaStatus{
+		{Index: 0, Phase: grovev1alpha1.PodCliqueSetSucceeded}, {Index: 1, Phase: grovev1alpha1.PodCliqueSetFailed},
+	}, DecideSet(s, now).Status.ReplicaStatuses)
+}
+
 func TestInferenceTellsOfFiftyReplicas(t *testing.T) {
 	pcs := inferenceSet(replicas(70), template("a", 1, 1), replicaAttempt(10, 1), replicaAttempt(65, 2))
 	var got []int32

@@ -49,7 +49,7 @@ func mutants() map[string]mutant {
 			file: gang + "restart.go", old: " || group.Status.ObservedAttempt != replica.attempt", new: "",
 		},
 		"a copy is recycled though too few are left": {
-			file: gang + "scalinggroup.go", old: "if healthy >= need && s.Parent", new: "if s.Parent",
+			file: gang + "scalinggroup.go", old: "if healthy >= need && s.Parent", new: "if _, _ = healthy, need; s.Parent",
 		},
 		"a recovering copy counts as available": {
 			file: gang + "scalinggroup.go", old: "			recovering++\n			healthy--\n", new: "			recovering++\n",
@@ -100,10 +100,10 @@ func mutants() map[string]mutant {
 			file: ctrl + "podclique/pods.go", old: "append([]client.DeleteOption{client.Preconditions{UID: &pod.UID}}, options...)...", new: "options...",
 		},
 		"absence from the cache is a loss": {
-			file: ctrl + "podclique/controller.go", old: "if slices.Contains(stillMissing, index) {", new: "{",
+			file: ctrl + "podclique/controller.go", old: "	pods, err := live.CliquePods(ctx, r.Live, o.snapshot.Clique)\n", new: "	if missing != nil {\n		o.snapshot.Lost = missing\n		return nil\n	}\n	pods, err := live.CliquePods(ctx, r.Live, o.snapshot.Clique)\n",
 		},
 		"pods are made from a cached set alone": {
-			file: ctrl + "podclique/controller.go", old: "if current == nil || gang.ParentOf(current) != o.snapshot.Parent || attemptOf(current, clique) != attemptOf(o.set, clique) {", new: "if false {",
+			file: ctrl + "podclique/controller.go", old: "if current == nil || gang.ParentOf(current) != o.snapshot.Parent || attemptOf(current, clique) != attemptOf(o.set, clique) {", new: "if false && current == nil {",
 		},
 		"an attempt begins without a live list": {
 			file: ctrl + "podclique/attempt.go", old: "if wanted, ours := want[owner.UID]; ours && podAttempt < wanted {", new: "if wanted, ours := want[owner.UID]; false && ours && podAttempt < wanted {",

@@ -113,10 +113,13 @@ func (r *Reconciler) lookWhoFinished(ctx context.Context, o *observation, now ti
 	if deadline.IsZero() || now.Before(deadline) || gang.ParentOf(pcs) != gang.ParentActive {
 		return nil
 	}
-	all, err := live.SetPods(ctx, r.Live, pcs)
+	// The cliques, too: one that the cache shows in an earlier attempt has finished nothing.
+	cliques, all, err := live.SetPods(ctx, r.Live, pcs)
 	if err != nil {
 		return err
 	}
+	snapshot := o.snapshot
+	snapshot.Cliques = byName(cliques)
 	pods := map[types.UID][]gang.Pod{}
 	for i := range all {
 		pod, err := gang.NewPod(&all[i])
@@ -126,7 +129,7 @@ func (r *Reconciler) lookWhoFinished(ctx context.Context, o *observation, now ti
 		owner := metav1.GetControllerOfNoCopy(&all[i])
 		pods[owner.UID] = append(pods[owner.UID], pod)
 	}
-	o.snapshot.FinishedAt = gang.FinishedAt(o.snapshot, pods, now)
+	o.snapshot.FinishedAt = gang.FinishedAt(snapshot, pods, now)
 	return nil
 }
 
@@ -154,13 +157,10 @@ func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSe
 		children: len(cliques.Items) + len(groups.Items) + len(gangs.Items) + len(services.Items),
 		snapshot: gang.SetSnapshot{
 			Set:     pcs,
-			Cliques: make(map[string]*grovev1alpha1.PodClique, len(cliques.Items)),
+			Cliques: byName(cliques.Items),
 			Groups:  make(map[string]*grovev1alpha1.PodCliqueScalingGroup, len(groups.Items)),
 			Gangs:   make(map[string]*schedulerv1alpha1.PodGang, len(gangs.Items)),
 		},
-	}
-	for i := range cliques.Items {
-		o.snapshot.Cliques[cliques.Items[i].Name] = &cliques.Items[i]
 	}
 	for i := range groups.Items {
 		o.snapshot.Groups[groups.Items[i].Name] = &groups.Items[i]
@@ -176,6 +176,14 @@ func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSe
 		o.snapshot.NoActivePods = !active
 	}
 	return o, nil
+}
+
+func byName(cliques []grovev1alpha1.PodClique) map[string]*grovev1alpha1.PodClique {
+	out := make(map[string]*grovev1alpha1.PodClique, len(cliques))
+	for i := range cliques {
+		out[cliques[i].Name] = &cliques[i]
+	}
+	return out
 }
 
 // isFailing says that the decision to fail is recorded and not yet carried out.
@@ -195,7 +203,7 @@ func (r *Reconciler) hasActivePods(ctx context.Context, pcs *grovev1alpha1.PodCl
 			return true, nil
 		}
 	}
-	pods, err := live.SetPods(ctx, r.Live, pcs)
+	_, pods, err := live.SetPods(ctx, r.Live, pcs)
 	if err != nil {
 		return false, err
 	}

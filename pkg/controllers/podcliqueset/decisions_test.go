@@ -180,6 +180,21 @@ func TestAtTheEndOfItsRuntimeTheSetIsLookedAt(t *testing.T) {
 		"all had finished in time, and the cache does not show it yet": {
 			run{objects: []client.Object{limited(limit, nil), newClique(runs)}, live: finishedLive(11 * time.Minute)}, 2, outcome{Phase: grovev1alpha1.PodCliqueSetRunning, Writes: wrote},
 		},
+		"all had finished in time, and the cache shows their clique in the attempt before": {
+			run{
+				objects: []client.Object{limited(limit, func(pcs *grovev1alpha1.PodCliqueSet) {
+					pcs.Status.ReplicaStatuses = []grovev1alpha1.PodCliqueSetReplicaStatus{{Index: 0, Attempt: 1}}
+					pcs.Status.RestartCount = 1
+				}), newClique(runs)},
+				live: []client.Object{
+					newClique(func(c *grovev1alpha1.PodClique) {
+						done(c)
+						c.Spec.Attempt, c.Status.ObservedAttempt = 1, 1
+						c.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-11 * time.Minute))
+					}),
+				},
+			}, 2, outcome{Phase: grovev1alpha1.PodCliqueSetPending, Restarts: 1, Writes: wrote},
+		},
 		"one finished too late": {
 			run{objects: []client.Object{limited(limit, nil), newClique(done)}, live: finishedLive(9 * time.Minute)}, 2, outcome{Phase: grovev1alpha1.PodCliqueSetPending, Writes: wrote, Events: tooLong},
 		},

@@ -54,22 +54,22 @@ func Cliques(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCl
 	}), nil
 }
 
-// SetPods lists the pods that the cliques of a set control, those of cliques included
-// that no cache shows yet.
-func SetPods(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCliqueSet) ([]corev1.Pod, error) {
+// SetPods lists the cliques of a set and the pods that they control, those of cliques
+// included that no cache shows yet.
+func SetPods(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCliqueSet) ([]grovev1alpha1.PodClique, []corev1.Pod, error) {
 	cliques, err := Cliques(ctx, reader, pcs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pods, err := list(ctx, reader, pcs.Namespace, ofSet(pcs))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ours := make(map[types.UID]bool, len(cliques))
 	for i := range cliques {
 		ours[cliques[i].UID] = true
 	}
-	return controlledBy(pods, func(uid types.UID) bool { return ours[uid] }), nil
+	return cliques, controlledBy(pods, func(uid types.UID) bool { return ours[uid] }), nil
 }
 
 // ReplicaPods lists the pods that carry the labels of a replica of a set. Who owns them is

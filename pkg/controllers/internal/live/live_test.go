@@ -111,7 +111,7 @@ func TestPodsAreThoseThatTheOwnerControls(t *testing.T) {
 	}
 
 	pcs := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm", UID: "set-uid"}}
-	got, err = SetPods(t.Context(), r, pcs)
+	_, got, err = SetPods(t.Context(), r, pcs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestAFailedListIsNoAnswer(t *testing.T) {
 	if _, err := CliquePods(t.Context(), r, &grovev1alpha1.PodClique{}); err == nil {
 		t.Error("pods of a clique: no error")
 	}
-	if _, err := SetPods(t.Context(), r, &grovev1alpha1.PodCliqueSet{}); err == nil {
+	if _, _, err := SetPods(t.Context(), r, &grovev1alpha1.PodCliqueSet{}); err == nil {
 		t.Error("pods of a set: no error")
 	}
 	if _, err := ReplicaPods(t.Context(), r, &grovev1alpha1.PodCliqueSet{}, "0"); err == nil {
