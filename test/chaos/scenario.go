@@ -134,10 +134,10 @@ func crashAtStart() Scenario {
 	}
 }
 
-// exhausted: the first failure is one too many.
+// exhausted: the failure after the last restart is one too many.
 func exhausted() Scenario {
 	return Scenario{
-		Name: "exhausted", Set: newTraining("bad", 0),
+		Name: "exhausted", Set: newTraining("bad", 1),
 		Script: func(id PodID) Outcome {
 			switch {
 			case strings.HasSuffix(id.Clique, "leader"):
@@ -147,7 +147,7 @@ func exhausted() Scenario {
 			}
 			return Outcome{}
 		},
-		End: ends(grovev1alpha1.PodCliqueSetFailed, 0, grovev1alpha1.ReasonMaxRestartsExceeded),
+		End: ends(grovev1alpha1.PodCliqueSetFailed, 1, grovev1alpha1.ReasonMaxRestartsExceeded),
 	}
 }
 
