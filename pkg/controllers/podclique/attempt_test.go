@@ -221,6 +221,54 @@ func TestAnAttemptBeginsWhenTheOneBeforeIsGone(t *testing.T) {
 	})
 }
 
+// A pod of an attempt that is over would only have to go again: none is made before the
+// clique has been raised to the attempt that is on record for it.
+func TestNoPodIsMadeOfAnAttemptThatIsOver(t *testing.T) {
+	member := func(n int32) *grovev1alpha1.PodClique { return newClique(ofCopy("1", inAttempt(n))) }
+	tests := map[string]struct {
+		clique *grovev1alpha1.PodClique
+		set    *grovev1alpha1.PodCliqueSet
+		// group is that of the server; the cache knows of no recycling.
+		group *grovev1alpha1.PodCliqueScalingGroup
+		want  int
+	}{
+		"the replica has begun another one":         {clique: newClique(nil), set: newSet(replicaInAttempt(1))},
+		"the clique follows":                        {clique: newClique(inAttempt(1)), set: newSet(replicaInAttempt(1)), want: 3},
+		"its copy was recycled, as the server says": {clique: member(0), set: newSet(nil), group: recycledCopy(1, 1, 0)},
+		"another copy was":                          {clique: member(0), set: newSet(nil), group: recycledCopy(2, 1, 0), want: 3},
+		"the member follows":                        {clique: member(1), set: newSet(nil), group: recycledCopy(1, 1, 0), want: 3},
+		"both have begun one, and it knows of one":  {clique: member(1), set: newSet(replicaInAttempt(1)), group: recycledCopy(1, 1, 0)},
+		"it knows of both":                          {clique: member(2), set: newSet(replicaInAttempt(1)), group: recycledCopy(1, 1, 0), want: 3},
+		"its scaling group is gone":                 {clique: member(0), set: newSet(nil)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			live := []client.Object{tc.set}
+			if tc.group != nil {
+				live = append(live, tc.group)
+			}
+			c := &cluster{t: t, objects: []client.Object{tc.set, tc.clique, gangInAttempt(tc.clique.Spec.Attempt), recycledCopy(0, 0, 0)}, live: live}
+			if _, err := c.reconciler().Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "pods made", tc.want, len(c.podWrites()))
+		})
+	}
+	t.Run("a group that cannot be read says nothing", func(t *testing.T) {
+		c := &cluster{t: t, objects: []client.Object{newSet(nil), member(0), gangInAttempt(0)}, refuseRead: func(obj runtime.Object) error {
+			if _, ok := obj.(*grovev1alpha1.PodCliqueScalingGroup); ok {
+				return errors.New("boom")
+			}
+			return nil
+		}}
+		_, err := c.reconciler().Reconcile(t.Context(), request)
+		if err == nil || err.Error() != "read scaling group llm-0-g: boom" {
+			t.Errorf("error %v", err)
+		}
+		expect(t, "pods made", 0, len(c.podWrites()))
+	})
+}
+
 // A restart as the clique lives it: it records the attempt, deletes the old pods, waits for
 // the last of them, and makes the new ones.
 func TestARestartFromBeginningToEnd(t *testing.T) {
