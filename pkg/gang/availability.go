@@ -120,7 +120,7 @@ func causesOf(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, s
 			causes = append(causes, pod.Name+" is not Ready"+onNode(pod))
 		}
 	}
-	return ": " + firstOf(causes, maxCauses, "; ")
+	return ": " + firstOf(causes)
 }
 
 func onNode(pod Pod) string {
@@ -131,9 +131,10 @@ func onNode(pod Pod) string {
 }
 
 // firstOf joins the first of several texts and counts the rest.
-func firstOf(texts []string, n int, separator string) string {
-	if len(texts) <= n {
+func firstOf(texts []string) string {
+	const separator = "; "
+	if len(texts) <= maxCauses {
 		return strings.Join(texts, separator)
 	}
-	return fmt.Sprintf("%s%sand %d more", strings.Join(texts[:n], separator), separator, len(texts)-n)
+	return fmt.Sprintf("%s%sand %d more", strings.Join(texts[:maxCauses], separator), separator, len(texts)-maxCauses)
 }

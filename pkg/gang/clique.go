@@ -136,7 +136,7 @@ func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
 	if record {
 		return decision
 	}
-	nextDelete, nextCreate := time.Time{}, time.Time{}
+	var nextDelete, nextCreate time.Time
 	decision.Delete, nextDelete = podsToDelete(s, pods, status, now)
 	decision.Create, nextCreate = podsToCreate(s, pods, completed, status, now)
 	decision.ForceDelete = podsToForce(s, now)

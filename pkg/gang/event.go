@@ -56,7 +56,7 @@ func eventsOfClique(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus) []E
 		}
 	}
 	if len(failures) > 0 {
-		events = append(events, Event{corev1.EventTypeWarning, EventPodFailed, firstOf(failures, maxCauses, "; ")})
+		events = append(events, Event{corev1.EventTypeWarning, EventPodFailed, firstOf(failures)})
 	}
 	breach := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)
 	if breach == nil || breach.Status != metav1.ConditionTrue || meta.IsStatusConditionTrue(s.Clique.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached) {

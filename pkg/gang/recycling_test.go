@@ -222,7 +222,8 @@ func TestACopyIsBreachedSinceItsFirstClique(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := copiesOf(2, 1)
 			s.Group.Spec.CliqueNames = []string{"a", "b"}
-			s.Cliques = append(order, inCopy("0", allReady), inCopy("0", allReady))
+			s.Cliques = append(s.Cliques[:0:0], order...)
+			s.Cliques = append(s.Cliques, inCopy("0", allReady), inCopy("0", allReady))
 			early := recyclingOf(DecideGroup(s, now.Add(-30*time.Second)))
 			expect(t, "next, of a minute", time.Second-30*time.Second, early.Next)
 			got := recyclingOf(DecideGroup(s, now))

@@ -117,7 +117,7 @@ func causesOfReplicas(replicas []replicaState, due map[int32]replicaBreach) stri
 			causes = append(causes, fmt.Sprintf("replica %d: %s", replicas[i].index, breach.message))
 		}
 	}
-	return firstOf(causes, maxCauses, "; ")
+	return firstOf(causes)
 }
 
 // breachOfReplica is the first reason to end a replica's attempt, or nil. In Training any
@@ -214,7 +214,7 @@ func setRestarting(s SetSnapshot, replicas []replicaState, status *grovev1alpha1
 			set(metav1.ConditionFalse, grovev1alpha1.ReasonWorkloadEnded, before.Message)
 		}
 	case len(causes) > 0:
-		set(metav1.ConditionTrue, grovev1alpha1.ReasonReplicaRestarting, firstOf(causes, maxCauses, "; "))
+		set(metav1.ConditionTrue, grovev1alpha1.ReasonReplicaRestarting, firstOf(causes))
 	case recycled != "" && !restarting:
 		set(metav1.ConditionTrue, grovev1alpha1.ReasonReplicaRestarting, recycled)
 	case recycled == "" && restarting && !pending:

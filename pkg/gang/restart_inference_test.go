@@ -66,7 +66,6 @@ func TestGangTerminationInInference(t *testing.T) {
 	minute := func(options ...setOption) *grovev1alpha1.PodCliqueSet {
 		return service(append([]setOption{delayed(time.Minute)}, options...)...)
 	}
-	anew := func(pcs *grovev1alpha1.PodCliqueSet, existing have) SetSnapshot { return setOf(pcs, existing) }
 	const long, due = time.Hour, 61 * time.Second
 	workerOf0 := func(options ...cliqueOption) have { return have{"set-0-g-0-worker": options} }
 	none := ends{Attempts: []int32{0}}
@@ -78,33 +77,33 @@ func TestGangTerminationInInference(t *testing.T) {
 			setOf(service(), allOf(service(), breached(long, "why"))).withGroup("set-0-g", 2, groupBreached(long)), none,
 		},
 		"a standalone clique whose breach lasts": {
-			anew(minute(), have{"set-0-router": {breached(due, "why")}}),
+			setOf(minute(), have{"set-0-router": {breached(due, "why")}}),
 			ends{
 				Attempts: []int32{1}, Confirm: []string{"set-0-router"},
 				Events: terminated("replica 0 is made anew (attempt 1): set-0-router: why, for 1m1s"),
 			},
 		},
 		"to the second": {
-			anew(minute(), have{"set-0-router": {breached(due-time.Second, "why")}}), ends{Attempts: []int32{0}, Next: time.Second},
+			setOf(minute(), have{"set-0-router": {breached(due-time.Second, "why")}}), ends{Attempts: []int32{0}, Next: time.Second},
 		},
 		"a replica that was made anew before": {
-			anew(minute(replicaAttempt(0, 2)), have{"set-0-router": {inAttempt(2), breached(due, "why")}}),
+			setOf(minute(replicaAttempt(0, 2)), have{"set-0-router": {inAttempt(2), breached(due, "why")}}),
 			ends{
 				Attempts: []int32{3}, Confirm: []string{"set-0-router"},
 				Events: terminated("replica 0 is made anew (attempt 3): set-0-router: why, for 1m1s"),
 			},
 		},
 		"each replica for itself": {
-			anew(minute(replicas(3)), have{"set-0-router": {readyPods(1)}, "set-1-router": {breached(long, "why")}, "set-2-router": {breached(0, "why")}}),
+			setOf(minute(replicas(3)), have{"set-0-router": {readyPods(1)}, "set-1-router": {breached(long, "why")}, "set-2-router": {breached(0, "why")}}),
 			ends{
 				Attempts: []int32{0, 1, 0}, Confirm: []string{"set-1-router"}, Next: due,
 				Events: terminated("replica 1 is made anew (attempt 1): set-1-router: why, for 1h0m0s"),
 			},
 		},
 		"a sixth failure is the back-off's": {
-			anew(minute(), have{"set-0-router": {failedBefore(0, 9, 0)}}), none,
+			setOf(minute(), have{"set-0-router": {failedBefore(0, 9, 0)}}), none,
 		},
-		"a member's breach is its group's to judge": {anew(minute(), workerOf0(breached(long, "why"))), none},
+		"a member's breach is its group's to judge": {setOf(minute(), workerOf0(breached(long, "why"))), none},
 		"also when the group says nothing yet":      {setOf(minute(), workerOf0(breached(long, "why"))).withGroup("set-0-g", 2), none},
 		"a group that cannot go on delegates": {
 			setOf(minute(), workerOf0(breached(2*time.Minute, "why"))).withGroup("set-0-g", 2, groupBreached(due)),

@@ -37,7 +37,6 @@ func TestRestartingCondition(t *testing.T) {
 	up := []cliqueOption{readyPods(2)}
 	upAgain := []cliqueOption{readyPods(2), inAttempt(1)}
 	// recycling is a set of which copy 1 of a scaling group was recycled.
-	recycling := func(options ...setOption) *grovev1alpha1.PodCliqueSet { return service(options...) }
 	allUp := func() have { return allOf(service(), readyPods(2)) }
 	copyBack := func(options ...cliqueOption) have {
 		return allUp().but("set-0-g-1-leader", append(options, inAttempt(1), wasAvailable)...).but("set-0-g-1-worker", append(options, inAttempt(1), wasAvailable)...)
@@ -77,19 +76,19 @@ func TestRestartingCondition(t *testing.T) {
 		},
 
 		"a copy that is recycled": {
-			setOf(recycling(), allUp()).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), trueSince("copies of scaling groups of replica 0 are made anew", 0),
+			setOf(service(), allUp()).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), trueSince("copies of scaling groups of replica 0 are made anew", 0),
 		},
 		"a copy that is recycled during a restart": {
-			setOf(recycling(was(metav1.ConditionTrue)), allUp()).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), unchanged,
+			setOf(service(was(metav1.ConditionTrue)), allUp()).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), unchanged,
 		},
 		"a copy that is back": {
-			setOf(recycling(was(metav1.ConditionTrue)), copyBack(readyPods(2))).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), over,
+			setOf(service(was(metav1.ConditionTrue)), copyBack(readyPods(2))).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), over,
 		},
 		"a copy that was back has other trouble": {
-			setOf(recycling(was(metav1.ConditionTrue)), copyBack()).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), over,
+			setOf(service(was(metav1.ConditionTrue)), copyBack()).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), over,
 		},
 		"a copy that was recycled in an attempt before": {
-			setOf(recycling(replicaAttempt(0, 1)), allOf(service(), readyPods(2), inAttempt(2)).but("set-0-g-1-worker", inAttempt(2))).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), said{},
+			setOf(service(replicaAttempt(0, 1)), allOf(service(), readyPods(2), inAttempt(2)).but("set-0-g-1-worker", inAttempt(2))).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), said{},
 		},
 
 		"it fails": {

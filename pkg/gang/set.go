@@ -390,7 +390,7 @@ func setStuck(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, now time.
 		return
 	}
 	setCondition(&status.Conditions, s.Set.Generation, now, grovev1alpha1.ConditionTypePodsStuckTerminating, metav1.ConditionTrue, grovev1alpha1.ReasonPodsTerminating,
-		firstOf(stuck, maxCauses, "; "))
+		firstOf(stuck))
 }
 
 // withoutSetCounts is what of a status is worth a write of its own.
