@@ -181,8 +181,9 @@ func exhaustedIndex(clique *grovev1alpha1.PodClique, status *grovev1alpha1.PodCl
 	if !isTraining(clique) {
 		return nil
 	}
+	completed := completedOf(status)
 	for i := range status.FailedIndexes {
-		if failed := &status.FailedIndexes[i]; failed.RecoveredTime == nil && failed.Count >= maxFailures && failed.Index < clique.Spec.Replicas {
+		if failed := &status.FailedIndexes[i]; failed.RecoveredTime == nil && failed.Count >= maxFailures && failed.Index < clique.Spec.Replicas && !completed.Has(failed.Index) {
 			return failed
 		}
 	}

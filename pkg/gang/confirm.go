@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,10 +20,16 @@ func MayConfirm(decidedFrom, current *grovev1alpha1.PodClique) bool {
 }
 
 // BreachedByFailures says that recorded failures alone explain the breach: a pod that was
-// seen Failed needs no second look.
-func BreachedByFailures(clique *grovev1alpha1.PodClique) bool {
-	return ExhaustedIndex(clique) != nil ||
-		clique.Spec.Replicas-countBroken(clique, completedOf(&clique.Status), &clique.Status) < effectiveMinAvailable(&clique.Spec)
+// seen Failed needs no second look as long as it cannot have been replaced.
+func BreachedByFailures(clique *grovev1alpha1.PodClique, now time.Time) bool {
+	if ExhaustedIndex(clique) != nil {
+		return true
+	}
+	fresh := clique.Status.DeepCopy()
+	fresh.FailedIndexes = slices.DeleteFunc(fresh.FailedIndexes, func(failed grovev1alpha1.FailedIndex) bool {
+		return !backoffEnds(&failed).After(now)
+	})
+	return clique.Spec.Replicas-countBroken(clique, completedOf(fresh), fresh) < effectiveMinAvailable(&clique.Spec)
 }
 
 // StillBreached says whether a clique is breached by its pods as a live list shows them.

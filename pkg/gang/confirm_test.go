@@ -80,7 +80,7 @@ func TestBreachedByFailures(t *testing.T) {
 		"one that is scaled to nothing needs none": {training(0, minAvailable(1), failedBefore(0, 1, 0)), false},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) { expect(t, "breached", tc.want, BreachedByFailures(tc.clique)) })
+		t.Run(name, func(t *testing.T) { expect(t, "breached", tc.want, BreachedByFailures(tc.clique, now)) })
 	}
 }
 

@@ -314,7 +314,7 @@ func checkReplacement(fail func(string, ...any), s CliqueSnapshot, d CliqueDecis
 			continue
 		}
 		broken[failed.Index] = failed
-		ends = ends || failed.Count >= 6 && failed.Index < s.Clique.Spec.Replicas
+		ends = ends || failed.Count >= 6 && failed.Index < s.Clique.Spec.Replicas && !completedOf(&d.Status).Has(failed.Index)
 	}
 	waited := func(failed grovev1alpha1.FailedIndex) bool {
 		wait := 10 * time.Second << min(failed.Count-1, 10)

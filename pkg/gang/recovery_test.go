@@ -116,7 +116,6 @@ func TestExhaustedIndex(t *testing.T) {
 // An index is broken until its pod is Ready or has succeeded (D8): a job that is done is
 // not restarted because of how often it failed before.
 func TestAFinishedIndexIsNotExhausted(t *testing.T) {
-	t.Skip("ExhaustedIndex does not look at the completed indexes")
 	clique := training(1, completed("0"), failedBefore(0, 6, -time.Minute),
 		condition(grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, grovev1alpha1.ReasonAllPodsSucceeded, 0))
 	expect(t, "exhausted", (*grovev1alpha1.FailedIndex)(nil), ExhaustedIndex(clique))

@@ -80,6 +80,7 @@ func podsToDelete(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodClique
 	for _, pod := range pods.surplus {
 		add(pod)
 	}
+	completed := completedOf(status)
 	for _, index := range sortedKeys(pods.current) {
 		pod := pods.current[index]
 		if s.Parent != ParentActive {
@@ -91,7 +92,7 @@ func podsToDelete(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodClique
 			continue
 		}
 		failed := brokenIndex(status, index)
-		if !pod.Ended() || failed == nil || failed.PodUID != pod.UID || !mayReplace(s, status, now) {
+		if !pod.Ended() || failed == nil || failed.PodUID != pod.UID || completed.Has(index) || !mayReplace(s, status, now) {
 			continue
 		}
 		// In Training a failed pod stays as long as it can, so that it can be looked at.

@@ -173,7 +173,7 @@ func breachOfGroup(s SetSnapshot, replica *replicaState, config *grovev1alpha1.P
 	}
 	out := &replicaBreach{due: deadline(condition.LastTransitionTime, *delay), message: fmt.Sprintf("scaling group %s: %s", group.Name, condition.Message)}
 	for _, clique := range replica.cliques {
-		if clique.GroupName == group.Name && clique.object != nil && breachOf(clique.object) != nil && isIn(clique.object, replica.attempt+CopyAttempt(group, clique.Copy)) {
+		if clique.GroupName == group.Name && clique.object != nil && clique.object.DeletionTimestamp == nil && breachOf(clique.object) != nil && isIn(clique.object, replica.attempt+CopyAttempt(group, clique.Copy)) {
 			out.cliques = append(out.cliques, clique.object)
 		}
 	}

@@ -202,7 +202,6 @@ func TestGangTerminationInInference(t *testing.T) {
 // A member that is deleted is not breached any more, and cannot be confirmed: it would hold
 // up everything that is decided together with it.
 func TestAGroupDoesNotDelegateByADeletedMember(t *testing.T) {
-	t.Skip("breachOfGroup does not look at the deletion of members")
 	s := setOf(service(delayed(time.Minute)), have{"set-0-g-0-worker": {breached(time.Hour, "why"), deleted}}).withGroup("set-0-g", 2, groupBreached(time.Hour))
 	expect(t, "ends", ends{Attempts: []int32{0}}, endsOf(DecideSet(s, now)))
 }

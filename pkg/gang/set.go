@@ -215,7 +215,8 @@ func decidePhase(s SetSnapshot, replicas []replicaState, status *grovev1alpha1.P
 	generation := s.Set.Generation
 	failing := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeFailureTarget)
 	switch {
-	case isFailing(status) && s.NoActivePods:
+	// The decision to fail was read, and is not of this pass (D4).
+	case isFailing(&s.Set.Status) && s.NoActivePods:
 		status.Phase = grovev1alpha1.PodCliqueSetFailed
 		status.CompletionTime = completionTime(status, now)
 		setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeFailed, metav1.ConditionTrue, failing.Reason, failing.Message)

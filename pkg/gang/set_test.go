@@ -335,7 +335,6 @@ func TestPhase(t *testing.T) {
 
 // The decision to fail is durable before its end is (D4), also when no pod is left.
 func TestAFailureAndItsEndAreTwoWrites(t *testing.T) {
-	t.Skip("DecideSet trusts NoActivePods though FailureTarget is not on record yet")
 	s := setOf(pair(), allOf(pair(), breached(0, "x")))
 	s.NoActivePods = true
 	d := DecideSet(s, now)

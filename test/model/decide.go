@@ -243,7 +243,7 @@ func (m *Model) breached(key confirmKey) bool {
 	}
 	current := m.cliques.objects[key.current]
 	answer := gang.MayConfirm(m.cliques.objects[key.from], current) &&
-		(gang.BreachedByFailures(current) || gang.StillBreached(current, m.gangPods(&key.pods, key.tick), now(key.tick)))
+		(gang.BreachedByFailures(current, now(key.tick)) || gang.StillBreached(current, m.gangPods(&key.pods, key.tick), now(key.tick)))
 	m.breaches[key] = answer
 	return answer
 }

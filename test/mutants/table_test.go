@@ -19,7 +19,7 @@ func mutants() map[string]mutant {
 			file: gang + "set.go", old: "status.Phase == grovev1alpha1.PodCliqueSetRunning && status.StartTime == nil", new: "status.Phase == grovev1alpha1.PodCliqueSetRunning",
 		},
 		"Failed is set while pods are active": {
-			file: gang + "set.go", old: "case isFailing(status) && s.NoActivePods:", new: "case isFailing(status):",
+			file: gang + "set.go", old: "case isFailing(&s.Set.Status) && s.NoActivePods:", new: "case isFailing(&s.Set.Status):",
 		},
 		"success wins over a failure": {
 			file: gang + "set.go", old: "case !isFailing(status) && s.Set.Spec.WorkloadType", new: "case s.Set.Spec.WorkloadType",

@@ -34,7 +34,7 @@ func breach(ctx context.Context, reader client.Reader, clique *grovev1alpha1.Pod
 	if !gang.MayConfirm(clique, current) {
 		return false, nil
 	}
-	if gang.BreachedByFailures(current) {
+	if gang.BreachedByFailures(current, now) {
 		return true, nil
 	}
 	pods, err := live.CliquePods(ctx, reader, current)

@@ -132,7 +132,6 @@ func TestBreachesAreLookedAtOnTheServer(t *testing.T) {
 
 // A failed pod that was replaced may be Ready by now: what is on record is not the last word.
 func TestAReplacedPodMayHaveEndedTheBreach(t *testing.T) {
-	t.Skip("recorded failures are taken for a breach without a look at the pods that replaced the failed ones")
 	cached := clique("a", failedIndex(1, 1))
 	reader := build(t, interceptor.Funcs{}, []client.Object{cached, pod("a", 0, true), pod("a", 1, true)})
 	got, err := Breaches(t.Context(), reader, []*grovev1alpha1.PodClique{cached}, now)
