@@ -7,7 +7,6 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -177,7 +176,7 @@ func (c apiClient) Delete(ctx context.Context, obj client.Object, options ...cli
 		uid = *o.Preconditions.UID
 	}
 	return c.write(ctx, "delete", obj, uid, func(s *server, k Kind) (client.Object, error) {
-		return s.delete(k, client.ObjectKeyFromObject(obj), (*metav1.Preconditions)(o.Preconditions), o.GracePeriodSeconds)
+		return s.delete(k, client.ObjectKeyFromObject(obj), o.Preconditions, o.GracePeriodSeconds)
 	})
 }
 

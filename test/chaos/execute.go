@@ -35,10 +35,10 @@ func (r *Run) execute(n int) {
 		r.trace("w%03d %s: CRASH before it", r.writes, w)
 		r.restart(w)
 	case CrashAfter:
-		r.apply(w, ": CRASH after it")
+		_, _ = r.apply(w, ": CRASH after it")
 		r.restart(w)
 	case CrashIntoThePast:
-		r.apply(w, ": CRASH after it, into the past")
+		_, _ = r.apply(w, ": CRASH after it, into the past")
 		r.restart(w)
 	case ReplyLost:
 		r.reply(w, r.lose, ": the reply is LOST")

@@ -314,7 +314,7 @@ func (r *Run) pass() bool {
 		return false
 	}
 	r.idle = false
-	time.Sleep(time.Until(next))
+	<-time.After(time.Until(next))
 	return true
 }
 
