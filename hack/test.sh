@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs tiers of tests, named as arguments, and sums them up.
 #   unit         all packages that need no cluster, and the small worlds of the model
+#   chaos        the controllers in memory: each crash point, and some of the other faults
 #   cluster      the local cluster's own packages
 #   integration  the API through kubectl and the aggregation layer
 #   e2e          workloads from manifest to end
-#   deep         what takes long: the large worlds of the model
+#   deep         what takes long: the large worlds of the model, every fault at every write
 #   bench        times that depend on the machine; printed, not judged
 set -o errexit -o nounset -o pipefail
 
@@ -18,12 +19,15 @@ gotestsum() {
 run() {
   case "$1" in
     unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/...) ;;
-    chaos) gotestsum -- -timeout 20m ./test/chaos/... ;;
+    chaos) gotestsum -- -count=1 -timeout 20m ./test/chaos/... ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./stages/...) ;;
     integration) gotestsum -- -count=1 -timeout 20m ./test/integration/... ;;
     # Progress by test: a person sees what takes long.
     e2e) FORMAT=testdox gotestsum -- -count=1 -timeout 30m ./test/e2e/... ;;
-    deep) MODEL_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m -run TestSafety ./test/model/... ;;
+    deep)
+      MODEL_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m -run TestSafety ./test/model/... &&
+        CHAOS_DEEP=1 gotestsum -- -count=1 -timeout 120m ./test/chaos/...
+      ;;
     bench) go test -count=1 -v -timeout 60m ./test/bench/... ;;
     *) echo "unknown tier $1" >&2; return 2 ;;
   esac

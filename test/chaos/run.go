@@ -314,7 +314,7 @@ func (r *Run) pass() bool {
 		return false
 	}
 	r.idle = false
-	time.Sleep(time.Until(next)) //nolint:forbidigo // the clock is that of a synctest bubble: it jumps
+	<-time.After(time.Until(next))
 	return true
 }
 
