@@ -85,21 +85,15 @@ func TemplateOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique
 	if !ok {
 		return nil
 	}
-	groupOf := map[string]string{}
-	for _, group := range pcs.Spec.Template.PodCliqueScalingGroups {
-		for _, name := range group.CliqueNames {
-			groupOf[name] = group.Name
-		}
-	}
 	copyIndex, isMember := labels.ParseIndex(clique.Labels[labels.ScalingGroupReplicaIndex])
 	for i := range pcs.Spec.Template.Cliques {
 		template := &pcs.Spec.Template.Cliques[i]
 		name := naming.StandaloneClique(pcs.Name, replica, template.Name)
-		if group := groupOf[template.Name]; group != "" {
+		if group := groupOf(pcs, template.Name); group != nil {
 			if !isMember {
 				continue
 			}
-			name = naming.MemberClique(pcs.Name, replica, group, copyIndex, template.Name)
+			name = naming.MemberClique(pcs.Name, replica, group.Name, copyIndex, template.Name)
 		}
 		if name == clique.Name {
 			return template

@@ -181,10 +181,7 @@ func breachOfGroup(s SetSnapshot, replica *replicaState, config *grovev1alpha1.P
 		// The group speaks of members that have recovered: its next status says so.
 		return nil
 	}
-	if lasted := now.Sub(condition.LastTransitionTime.Time).Truncate(time.Second); lasted > 0 {
-		out.message += fmt.Sprintf(", for %s", lasted)
-	}
-	out.message += "; " + describeBreach(out.cliques[0], breachOf(out.cliques[0]).LastTransitionTime, now)
+	out.message += lasted(condition.LastTransitionTime, now) + "; " + describeBreach(out.cliques[0], breachOf(out.cliques[0]).LastTransitionTime, now)
 	return out
 }
 

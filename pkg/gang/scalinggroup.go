@@ -220,16 +220,17 @@ func breachOf(clique *grovev1alpha1.PodClique) *metav1.Condition {
 	return breach
 }
 
-// describeBreach tells of a breach and how long it has lasted.
+// describeBreach tells of the breach of a clique and how long it has lasted.
 func describeBreach(clique *grovev1alpha1.PodClique, since metav1.Time, now time.Time) string {
-	text := clique.Name + " is breached"
-	if breach := breachOf(clique); breach != nil {
-		text = clique.Name + ": " + breach.Message
+	return clique.Name + ": " + breachOf(clique).Message + lasted(since, now)
+}
+
+// lasted says for how long something has been so; nothing below a second.
+func lasted(since metav1.Time, now time.Time) string {
+	if d := now.Sub(since.Time).Truncate(time.Second); d > 0 {
+		return fmt.Sprintf(", for %s", d)
 	}
-	if lasted := now.Sub(since.Time).Truncate(time.Second); lasted > 0 {
-		text += fmt.Sprintf(", for %s", lasted)
-	}
-	return text
+	return ""
 }
 
 // copyOf is the scaling group and copy that a clique is a member of; the name is empty

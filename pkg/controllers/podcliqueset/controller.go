@@ -136,7 +136,6 @@ func (r *Reconciler) lookWhoFinished(ctx context.Context, o *observation, now ti
 // observation is what was read in one pass.
 type observation struct {
 	snapshot gang.SetSnapshot
-	cliques  []grovev1alpha1.PodClique
 	children int
 }
 
@@ -153,7 +152,6 @@ func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSe
 		}
 	}
 	o := &observation{
-		cliques:  cliques.Items,
 		children: len(cliques.Items) + len(groups.Items) + len(gangs.Items) + len(services.Items),
 		snapshot: gang.SetSnapshot{
 			Set:     pcs,
