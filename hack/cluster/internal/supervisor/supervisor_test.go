@@ -135,7 +135,7 @@ func run(t *testing.T, s *Supervisor, spec Spec) {
 		return nil
 	}
 	if _, err := os.Stat(spec.Path); err != nil && spec.Name != "ghost" {
-		t.Skip(err)
+		t.Skipf("this machine lacks the program that the test supervises: %v", err)
 	}
 	if err := s.Run(spec); err != nil {
 		t.Fatal(err)
