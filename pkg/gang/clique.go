@@ -123,6 +123,7 @@ func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
 	observeAvailability(s, pods.current, completed, status, now)
 	record = observeSuccess(s, completed, status, now) || record
 	clearCreationProblems(s, pods.current, completed, status)
+	observeFailingSet(s, status, now)
 	nextStuck := observeTermination(s, status, now)
 	status.ObservedGeneration = ptr.To(s.Clique.Generation)
 
@@ -176,6 +177,22 @@ func startAttempt(clique *grovev1alpha1.PodClique, status *grovev1alpha1.PodCliq
 	setCondition(&status.Conditions, clique.Generation, now, grovev1alpha1.ConditionTypeMinAvailableBreached,
 		metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable, "a new attempt has begun")
 	return true
+}
+
+// observeFailingSet records that the clique knows of its set's failure. Passes over one
+// clique follow each other, so when this is on record, none that could make a pod is under
+// way any more, and a list of the pods that comes after it is complete (D11).
+func observeFailingSet(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus, now time.Time) {
+	if s.Parent == ParentFailing {
+		setCondition(&status.Conditions, s.Clique.Generation, now, grovev1alpha1.ConditionTypeFailureTarget, metav1.ConditionTrue,
+			grovev1alpha1.ReasonPodCliqueSetFailing, "the PodCliqueSet fails: active pods are terminated, and none is made")
+	}
+}
+
+// KnowsOfFailure says that the clique makes no pods any more because its set fails, and
+// that this is on record.
+func KnowsOfFailure(clique *grovev1alpha1.PodClique) bool {
+	return meta.IsStatusConditionTrue(clique.Status.Conditions, grovev1alpha1.ConditionTypeFailureTarget)
 }
 
 // podsOf are the pods of a clique by what becomes of them.

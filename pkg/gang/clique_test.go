@@ -386,3 +386,17 @@ func TestUrgentIsWhatChangesMoreThanACount(t *testing.T) {
 		})
 	}
 }
+
+// The end of a failing set relies on cliques that have recorded that they make no pods (D11).
+func TestACliqueRecordsThatItsSetFails(t *testing.T) {
+	for parent, want := range map[Parent]bool{ParentActive: false, ParentFailing: true, ParentFinished: false, ParentDeleting: false} {
+		s := snapshotOf(training(2, wasAvailable), pods(podOf(0, ready)))
+		s.Parent = parent
+		d := DecideClique(s, now)
+		expect(t, string(parent), want, KnowsOfFailure(&grovev1alpha1.PodClique{Status: d.Status}))
+		if want {
+			expect(t, "creates", 0, len(d.Create))
+			expect(t, "is written at once", true, d.Changed && d.Urgent)
+		}
+	}
+}

@@ -34,8 +34,8 @@ type SetSnapshot struct {
 	// FinishedAt is when the last pod of the set finished its work, as a live list shows
 	// it; zero when one has not. It is looked at once the runtime deadline has passed.
 	FinishedAt time.Time
-	// NoActivePods says that a live list, made after FailureTarget was recorded, showed
-	// no pod of the set that may still run.
+	// NoActivePods says that a live list showed no pod of the set that may still run, and
+	// that every clique of the set knew of FailureTarget before it was made.
 	NoActivePods bool
 }
 

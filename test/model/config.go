@@ -29,9 +29,6 @@ type Config struct {
 	// Ticks is how often the clock moves.
 	Ticks uint8
 
-	// ExcuseStrays lets the set be Failed while a pod is active whose request was made
-	// before the decision to fail and carried out after the last look: the leader's own.
-	ExcuseStrays bool
 	// SkipValidation lets the server accept every status.
 	SkipValidation bool
 	// ForgetOwnWrites lets a cache lag behind the writes of its own controller.

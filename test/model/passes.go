@@ -111,8 +111,8 @@ func (m *Model) passSet(s *state, who int) error {
 // lookAtSet makes the reads of a pass over the set, and says whether one of them was live.
 func (m *Model) lookAtSet(s *state, seen *world) (setKey, bool) {
 	key := setKey{set: seen.Set, cliques: seen.Cliques, tick: s.Tick}
-	live := m.isFailing(seen.Set) && !hasActive(&seen.Pods)
-	key.noActive = live && !hasActive(&s.World.Pods)
+	live := m.isFailing(seen.Set) && m.allKnowOfFailure(seen) && !hasActive(&seen.Pods)
+	key.noActive = live && m.allKnowOfFailure(&s.World) && !hasActive(&s.World.Pods)
 	object := m.sets.objects[seen.Set]
 	if deadline := gang.RuntimeDeadline(object); !deadline.IsZero() && !now(s.Tick).Before(deadline) && gang.ParentOf(object) == gang.ParentActive {
 		live, key.looked, key.live = true, true, s.World.Cliques
@@ -123,6 +123,15 @@ func (m *Model) lookAtSet(s *state, seen *world) (setKey, bool) {
 		}
 	}
 	return key, live
+}
+
+func (m *Model) allKnowOfFailure(w *world) bool {
+	for i := range m.config.Sizes {
+		if !gang.KnowsOfFailure(m.cliques.objects[w.Cliques[i]]) {
+			return false
+		}
+	}
+	return true
 }
 
 func hasActive(pods *podSet) bool {

@@ -173,7 +173,7 @@ func (m *Model) checkEnd(s *state, phase grovev1alpha1.PodCliqueSetPhase, attemp
 		}
 	case grovev1alpha1.PodCliqueSetFailed:
 		for slot, p := range s.World.Pods {
-			if p.active() && !m.excused(p) && !(m.config.ExcuseStrays && p.is(strayBit)) {
+			if p.active() && !m.excused(p) {
 				return violated("the set is Failed while %s is active", m.podName(slot))
 			}
 		}

@@ -73,10 +73,13 @@ func countOldFailures(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision 
 	return gang.DecideClique(s, now)
 }
 
-// ignoreParent goes on below a set that fails or is deleted.
+// ignoreParent goes on below a set that fails or is deleted, though it says otherwise.
 func ignoreParent(s gang.CliqueSnapshot, now time.Time) gang.CliqueDecision {
+	told := gang.DecideClique(s, now)
 	s.Parent = gang.ParentActive
-	return gang.DecideClique(s, now)
+	done := gang.DecideClique(s, now)
+	told.Create = done.Create
+	return told
 }
 
 // needAll takes every pod for needed.
@@ -118,7 +121,7 @@ func alwaysDrained(*grovev1alpha1.PodClique, []grovev1alpha1.PodClique, map[stri
 }
 
 func TestTheModelFindsWrongDecisions(t *testing.T) {
-	world := Config{Name: "seed", Sizes: []int32{2, 1}, MaxRestarts: 1, Failures: 2, Deletions: 1, Exits: 1, ExcuseStrays: true}
+	world := Config{Name: "seed", Sizes: []int32{2, 1}, MaxRestarts: 1, Failures: 2, Deletions: 1, Exits: 1}
 	two := func(c *Config) { c.Sizes, c.Exits, c.Deletions, c.MaxRestarts = []int32{1, 1}, 0, 0, 2 }
 	tests := map[string]struct {
 		decide func(*Decisions)

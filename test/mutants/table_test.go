@@ -21,6 +21,9 @@ func mutants() map[string]mutant {
 		"Failed is set while pods are active": {
 			file: gang + "set.go", old: "case isFailing(&s.Set.Status) && s.NoActivePods:", new: "case isFailing(&s.Set.Status):",
 		},
+		"Failed is set while a clique may be about to make a pod": {
+			file: ctrl + "podcliqueset/controller.go", old: "!gang.KnowsOfFailure(&current[i])", new: "false",
+		},
 		"success wins over a failure": {
 			file: gang + "set.go", old: "case !isFailing(status) && s.Set.Spec.WorkloadType", new: "case s.Set.Spec.WorkloadType",
 		},

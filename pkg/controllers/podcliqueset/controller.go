@@ -166,14 +166,12 @@ func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSe
 	for i := range gangs.Items {
 		o.snapshot.Gangs[gangs.Items[i].Name] = &gangs.Items[i]
 	}
-	if isFailing(pcs) {
-		active, err := r.hasActivePods(ctx, pcs, cliques.Items)
-		if err != nil {
-			return nil, err
-		}
-		o.snapshot.NoActivePods = !active
+	if !isFailing(pcs) {
+		return o, nil
 	}
-	return o, nil
+	var err error
+	o.snapshot.NoActivePods, err = r.noActivePods(ctx, pcs, cliques.Items)
+	return o, err
 }
 
 func byName(cliques []grovev1alpha1.PodClique) map[string]*grovev1alpha1.PodClique {
@@ -189,23 +187,32 @@ func isFailing(pcs *grovev1alpha1.PodCliqueSet) bool {
 	return gang.ParentOf(pcs) == gang.ParentFailing && !meta.IsStatusConditionTrue(pcs.Status.Conditions, grovev1alpha1.ConditionTypeFailed)
 }
 
-// hasActivePods looks into the cache first: a live list is worth its price only when the
-// cache says that all is over (D11).
-func (r *Reconciler) hasActivePods(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, cliques []grovev1alpha1.PodClique) (bool, error) {
+// noActivePods looks into the cache first: a live list is worth its price only when the
+// cache says that all is over. Live, the cliques are read before the pods: a clique that
+// does not know yet that its set fails may be about to make one (D11).
+func (r *Reconciler) noActivePods(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, cliques []grovev1alpha1.PodClique) (bool, error) {
 	for i := range cliques {
+		if !gang.KnowsOfFailure(&cliques[i]) {
+			return false, nil
+		}
 		var pods corev1.PodList
 		if err := r.Client.List(ctx, &pods, index.ControlledBy(pcs.Namespace, cliques[i].UID)...); err != nil {
 			return false, fmt.Errorf("list pods: %w", err)
 		}
 		if slices.ContainsFunc(pods.Items, isActive) {
-			return true, nil
+			return false, nil
 		}
 	}
-	_, pods, err := live.SetPods(ctx, r.Live, pcs)
+	current, pods, err := live.SetPods(ctx, r.Live, pcs)
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(pods, isActive), nil
+	for i := range current {
+		if !gang.KnowsOfFailure(&current[i]) {
+			return false, nil
+		}
+	}
+	return !slices.ContainsFunc(pods, isActive), nil
 }
 
 // isActive says that a container of the pod may still run: a terminating pod is active

@@ -83,6 +83,11 @@ func newClique(change func(*grovev1alpha1.PodClique)) client.Object {
 	return ownedBySet(clique)
 }
 
+// knows is a clique that has recorded that its set fails.
+func knows(c *grovev1alpha1.PodClique) {
+	c.Status.Conditions = []metav1.Condition{{Type: grovev1alpha1.ConditionTypeFailureTarget, Status: metav1.ConditionTrue, Reason: "R"}}
+}
+
 // breached is a clique that is below its minimum by failures that are on record.
 func breached(c *grovev1alpha1.PodClique) {
 	c.Status.FailedIndexes = []grovev1alpha1.FailedIndex{{Index: 0, Count: 1, Message: "pod failed"}}
@@ -225,33 +230,43 @@ func TestReconcile(t *testing.T) {
 			run{objects: []client.Object{newSet(nil), failedClique}, refuse: errors.New("boom")}, outcome{Writes: []string{wrote}, Err: "write the status: boom"},
 		},
 		"failing, while a pod is active": {
-			run{objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodRunning, nil)}}, outcome{Phase: pending, Writes: []string{wrote}},
+			run{objects: []client.Object{newSet(failing), newClique(knows), newPod("p", corev1.PodRunning, nil)}}, outcome{Phase: pending, Writes: []string{wrote}},
 		},
 		"while one terminates": {
-			run{objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodRunning, func(p *corev1.Pod) {
+			run{objects: []client.Object{newSet(failing), newClique(knows), newPod("p", corev1.PodRunning, func(p *corev1.Pod) {
 				p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.NewTime(now)), []string{"x/y"}
 			})}}, outcome{Phase: pending, Writes: []string{wrote}},
 		},
 		"while the server has one that the cache does not show": {
 			run{
-				objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodFailed, nil)},
-				live:    []client.Object{newClique(nil), newPod("p", corev1.PodFailed, nil), newPod("q", corev1.PodPending, nil)},
+				objects: []client.Object{newSet(failing), newClique(knows), newPod("p", corev1.PodFailed, nil)},
+				live:    []client.Object{newClique(knows), newPod("p", corev1.PodFailed, nil), newPod("q", corev1.PodPending, nil)},
 			},
 			outcome{Phase: pending, Writes: []string{wrote}},
 		},
 		"while the server has a clique that the cache does not show": {
 			run{
 				objects: []client.Object{newSet(failing)},
-				live:    []client.Object{newClique(nil), newPod("q", corev1.PodPending, nil)},
+				live:    []client.Object{newClique(knows), newPod("q", corev1.PodPending, nil)},
 			},
 			outcome{Phase: pending, Writes: []string{wrote}},
 		},
 		"when all have ended, it has failed": {
-			run{objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodFailed, nil), newPod("q", corev1.PodSucceeded, nil)}}, failed,
+			run{objects: []client.Object{newSet(failing), newClique(knows), newPod("p", corev1.PodFailed, nil), newPod("q", corev1.PodSucceeded, nil)}}, failed,
 		},
-		"when all are gone, too": {run{objects: []client.Object{newSet(failing), newClique(nil)}}, failed},
+		"when all are gone, too": {run{objects: []client.Object{newSet(failing), newClique(knows)}}, failed},
+		"a clique that does not know yet may be about to make one": {
+			run{objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodFailed, nil)}}, outcome{Phase: pending, Writes: []string{wrote}},
+		},
+		"nor is the cache believed about that": {
+			run{
+				objects: []client.Object{newSet(failing), newClique(knows)},
+				live:    []client.Object{newClique(nil)},
+			},
+			outcome{Phase: pending, Writes: []string{wrote}},
+		},
 		"pods of others do not matter": {
-			run{objects: []client.Object{newSet(failing), newClique(nil), newPod("p", corev1.PodRunning, unowned)}}, failed,
+			run{objects: []client.Object{newSet(failing), newClique(knows), newPod("p", corev1.PodRunning, unowned)}}, failed,
 		},
 	}
 	for name, tc := range tests {

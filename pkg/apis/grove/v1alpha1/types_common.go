@@ -108,6 +108,7 @@ const (
 	ConditionTypeSucceeded = "Succeeded"
 	// ConditionTypeFailureTarget is on PodCliqueSet in Training: the workload has failed
 	// for good, and its active pods are being terminated. It becomes Failed when none is left.
+	// On PodClique it says that the clique has seen its set's: no pod of it is made any more.
 	ConditionTypeFailureTarget = "FailureTarget"
 	// ConditionTypeFailed is on PodCliqueSet in Training: the workload has failed and no
 	// pod of it is active any more.
@@ -169,6 +170,8 @@ const (
 	ReasonMaxRestartsExceeded = "MaxRestartsExceeded"
 	// ReasonMaxRuntimeExceeded: the deadline has passed.
 	ReasonMaxRuntimeExceeded = "MaxRuntimeExceeded"
+	// ReasonPodCliqueSetFailing: FailureTarget of a PodClique is True, as that of its set is.
+	ReasonPodCliqueSetFailing = "PodCliqueSetFailing"
 	// ReasonReplicaRestarting: Restarting is True, replicas have been restarted.
 	ReasonReplicaRestarting = "ReplicaRestarting"
 	// ReasonReplicaRestarted: Restarting is False, restarted replicas are available again.

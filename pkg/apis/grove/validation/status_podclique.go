@@ -33,6 +33,7 @@ func ValidatePodCliqueStatusUpdate(clique, old *grove.PodClique) field.ErrorList
 		errs = append(errs, validateSameAttempt(status, before, path)...)
 		errs = append(errs, validateFailedIndexes(clique, old, path.Child("failedIndexes"))...)
 	}
+	errs = append(errs, validateFailureIsFinal(status, before, path.Child("conditions"))...)
 	errs = append(errs, conditions.ValidateUpdate(status.Conditions, before.Conditions, path.Child("conditions"))...)
 	errs = append(errs, validateCounts(path, map[string]int32{
 		"replicas": status.Replicas, "oldReplicas": status.OldReplicas, "createdReplicas": status.CreatedReplicas,
@@ -44,6 +45,16 @@ func ValidatePodCliqueStatusUpdate(clique, old *grove.PodClique) field.ErrorList
 
 func hasSucceeded(status *grove.PodCliqueStatus) bool {
 	return meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionTypeSucceeded)
+}
+
+// validateFailureIsFinal: a set that fails does so for good, and its end relies on cliques
+// that say that they make no more pods.
+func validateFailureIsFinal(status, before *grove.PodCliqueStatus, path *field.Path) field.ErrorList {
+	const failing = grovev1alpha1.ConditionTypeFailureTarget
+	if meta.IsStatusConditionTrue(before.Conditions, failing) && !meta.IsStatusConditionTrue(status.Conditions, failing) {
+		return field.ErrorList{field.Invalid(path, failing, "stays True: the set fails for good")}
+	}
+	return nil
 }
 
 func validateCreatedAttempt(value, old *int32, path *field.Path) field.ErrorList {

@@ -23,6 +23,11 @@ func TestValidatePodCliqueStatusUpdate(t *testing.T) {
 			s.Conditions = []metav1.Condition{condition(grovev1alpha1.ConditionTypeSucceeded, value)}
 		})
 	}
+	failing := func(value metav1.ConditionStatus) func(*clique) {
+		return status(func(s *grove.PodCliqueStatus) {
+			s.Conditions = []metav1.Condition{condition(grovev1alpha1.ConditionTypeFailureTarget, value)}
+		})
+	}
 	attempt := func(spec, observed int32) func(*clique) {
 		return func(c *clique) { c.Spec.Attempt, c.Status.ObservedAttempt = spec, observed }
 	}
@@ -82,6 +87,9 @@ func TestValidatePodCliqueStatusUpdate(t *testing.T) {
 		"completedIndexes that were no good":     {before: indexes("junk"), tweak: indexes("0-1")},
 		"completedIndexes that stay no good":     {before: indexes("junk"), want: field.ErrorList{invalid("status.completedIndexes")}},
 		"wasAvailable stays true":                {before: wasAvailable, tweak: fresh, want: field.ErrorList{invalid("status.wasAvailable")}},
+		"FailureTarget stays True":               {before: failing(metav1.ConditionTrue), tweak: failing(metav1.ConditionFalse), want: field.ErrorList{invalid("status.conditions")}},
+		"FailureTarget is not dropped":           {before: failing(metav1.ConditionTrue), tweak: status(func(s *grove.PodCliqueStatus) { s.Conditions = nil }), want: field.ErrorList{invalid("status.conditions")}},
+		"FailureTarget becomes True":             {before: failing(metav1.ConditionFalse), tweak: failing(metav1.ConditionTrue)},
 		"Succeeded stays True":                   {before: succeeded(metav1.ConditionTrue), tweak: succeeded(metav1.ConditionFalse), want: field.ErrorList{invalid("status.conditions")}},
 		"Succeeded is not dropped":               {before: succeeded(metav1.ConditionTrue), tweak: fresh, want: field.ErrorList{invalid("status.conditions")}},
 		"Succeeded does not become Unknown":      {before: succeeded(metav1.ConditionTrue), tweak: succeeded(metav1.ConditionUnknown), want: field.ErrorList{invalid("status.conditions")}},
