@@ -24,7 +24,6 @@ import (
 
 var (
 	gangSize = flag.Int("bench.gang", 512, "pods of the big gang")
-	faults   = flag.Int("bench.faults", 200, "single faults, each within the tolerance of the gang")
 	restarts = flag.Int("bench.restarts", 5, "restarts of the big gang")
 )
 
@@ -62,34 +61,6 @@ func kill(ctx context.Context, namespace, pod string) error {
 // percentile of durations that are sorted.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[min(len(sorted)*p/100, len(sorted)-1)]
-}
-
-// A failure within the tolerance of an idle gang is recorded in its clique's status. The
-// time is from before the kubelet's write to the arrival of the record at a watcher.
-func TestFaultToRecordedFailure(t *testing.T) {
-	ns := cluster.Namespace(t, framework.Unrecorded("the recorder's reads would be in what is measured"))
-	ns.Apply(gang("tolerant", *gangSize, 1, 0))
-	pods := ns.WaitForPods(*gangSize, 5*time.Minute, framework.IsReady)
-	watcher, err := cluster.Copse.GroveV1alpha1().PodCliques(ns.Name).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watcher.Stop()
-	var took []time.Duration
-	for i := range min(*faults, *gangSize) {
-		victim := &pods[i]
-		began := time.Now()
-		if err := kill(t.Context(), ns.Name, victim.Name); err != nil {
-			t.Fatal(err)
-		}
-		await(t, watcher, func(clique *grovev1alpha1.PodClique) bool {
-			return slices.ContainsFunc(clique.Status.FailedIndexes, func(f grovev1alpha1.FailedIndex) bool { return f.PodUID == victim.UID })
-		})
-		took = append(took, time.Since(began))
-	}
-	slices.Sort(took)
-	t.Logf("fault to recorded failure, %d faults in a gang of %d: p50 %s, p99 %s, most %s", len(took), *gangSize,
-		percentile(took, 50).Round(time.Millisecond), percentile(took, 99).Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
 }
 
 func await[T any](t *testing.T, watcher watch.Interface, done func(T) bool) {
