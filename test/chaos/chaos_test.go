@@ -28,6 +28,7 @@ var blind = flag.Bool("chaos.blind", false, "run TestBlindLists")
 // result is what a run comes to.
 type result struct {
 	writes []bool
+	passes map[string]int
 	state  string
 	// trace tells what has happened.
 	trace func() string
@@ -45,7 +46,7 @@ func play(t *testing.T, scenario Scenario, fault Fault) (out result) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out.writes, out.trace = run.Writes(), run.Trace
+		out.writes, out.passes, out.trace = run.Writes(), run.Passes(), run.Trace
 		if out.state, err = run.State(); err != nil {
 			t.Fatal(err)
 		}

@@ -198,6 +198,7 @@ func (i *instance) startKey(q workQueue) bool {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.handed = name
+		i.run.passes[name]++
 	})
 }
 

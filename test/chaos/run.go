@@ -49,6 +49,8 @@ type Run struct {
 	// controllers has done anything.
 	quiet []bool
 	idle  bool
+	// passes counts the passes of each key, whose name begins with its controller's.
+	passes map[string]int
 	// events is how many events have been delivered.
 	events int
 	// lagSince is when caches began to lag.
@@ -91,7 +93,7 @@ func NewRun(scenario Scenario, fault Fault) (*Run, error) {
 	r := &Run{
 		scenario: scenario, fault: fault, scheme: scheme, mapper: newRESTMapper(), began: time.Now(),
 		ours: newServer("ours", 1000, ourRules(scheme)), cluster: newServer("cluster", 500000, clusterRulesOf()),
-		lots: rand.New(rand.NewPCG(fault.Seed, 0)),
+		lots: rand.New(rand.NewPCG(fault.Seed, 0)), passes: map[string]int{},
 	}
 	r.world = newWorld(r)
 	r.checker = newChecker(r)
@@ -157,6 +159,10 @@ func (r *Run) Trace() string {
 // nothing but the controllers has done anything since the write before: to crash before
 // this one is to crash after that one.
 func (r *Run) Writes() []bool { return r.quiet }
+
+// Passes are how often the controllers have looked at each key, whose name begins with
+// that of its controller.
+func (r *Run) Passes() map[string]int { return r.passes }
 
 // Do runs the scenario to its end, and returns what is wrong.
 func (r *Run) Do() ([]string, error) {
