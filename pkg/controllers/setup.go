@@ -5,6 +5,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -28,6 +29,9 @@ type Options struct {
 	NativeGangs bool
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
+	// UnreadyNodeTimeout is how long a node may be not ready until pods that it should have
+	// stopped are taken for stopped; 0 for ever.
+	UnreadyNodeTimeout time.Duration
 	// Workers is how many keys each controller works on at once.
 	Workers int
 	Clock   clock.Clock
@@ -56,7 +60,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	cliques := &podclique.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Pace: pace.New(),
-		Backend: backend, ClusterDomain: options.ClusterDomain, Metrics: options.Metrics,
+		Backend: backend, ClusterDomain: options.ClusterDomain, UnreadyNodeTimeout: options.UnreadyNodeTimeout, Metrics: options.Metrics,
 	}
 	if err := cliques.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podclique: %w", err)

@@ -75,6 +75,9 @@ type CliqueSnapshot struct {
 	// DeadNodes are nodes that are gone, or that somebody has declared to be out of
 	// service, each with what is known of it: no container on them runs any more.
 	DeadNodes map[string]string
+	// NextDeadNode is when another node that pods should have left counts as one of them;
+	// zero for never.
+	NextDeadNode time.Time
 }
 
 // CliqueDecision is what is to be done about one clique.
@@ -141,7 +144,7 @@ func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
 	decision.Delete, nextDelete = podsToDelete(s, pods, status, now)
 	decision.Create, nextCreate = podsToCreate(s, pods, completed, status, now)
 	decision.ForceDelete = podsToForce(s, now)
-	decision.Next = earliest(nextStuck, nextDelete, nextCreate)
+	decision.Next = earliest(nextStuck, nextDelete, nextCreate, s.NextDeadNode)
 	return decision
 }
 

@@ -22,7 +22,7 @@ func TestMaxRuntime(t *testing.T) {
 		}
 		return out
 	}
-	succeeded := ends{Attempts: []int32{0}, Events: []Event{{"Normal", EventWorkloadSucceeded, "all 3 pods of 1 replicas exited with 0"}}}
+	succeeded := ends{Attempts: []int32{0}, Events: []Event{{"Normal", EventWorkloadSucceeded, "every pod exited with 0, 3 in all"}}}
 	limited := func(options ...setOption) *grovev1alpha1.PodCliqueSet {
 		return pair(append([]setOption{maxRuntime(10 * time.Minute), budget(5, 0)}, options...)...)
 	}

@@ -231,7 +231,7 @@ func decidePhase(s SetSnapshot, replicas []replicaState, status *grovev1alpha1.P
 		if status.StartTime == nil {
 			status.StartTime = status.CompletionTime
 		}
-		message := fmt.Sprintf("all %d pods of %d replicas exited with 0", status.Pods, len(replicas))
+		message := fmt.Sprintf("every pod exited with 0, %d in all", status.Pods)
 		setCondition(&status.Conditions, generation, now, grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasSucceeded, message)
 		endReplicas(status, grovev1alpha1.PodCliqueSetSucceeded)
 		return []Event{{corev1.EventTypeNormal, EventWorkloadSucceeded, message}}

@@ -390,8 +390,8 @@ func TestWhatIsSaidOfTheEnd(t *testing.T) {
 		"a success counts its pods": {
 			set: pair(replicas(2)), existing: allOf(pair(replicas(2)), hasSucceeded), condition: grovev1alpha1.ConditionTypeSucceeded,
 			want: said{
-				metav1.Condition{Status: metav1.ConditionTrue, Reason: grovev1alpha1.ReasonAllReplicasSucceeded, Message: "all 6 pods of 2 replicas exited with 0"},
-				[]Event{{corev1.EventTypeNormal, "WorkloadSucceeded", "all 6 pods of 2 replicas exited with 0"}},
+				metav1.Condition{Status: metav1.ConditionTrue, Reason: grovev1alpha1.ReasonAllReplicasSucceeded, Message: "every pod exited with 0, 6 in all"},
+				[]Event{{corev1.EventTypeNormal, "WorkloadSucceeded", "every pod exited with 0, 6 in all"}},
 			},
 		},
 	}

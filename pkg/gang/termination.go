@@ -44,7 +44,7 @@ func observeTermination(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus,
 	}
 	slices.Sort(stuck)
 	setCondition(&status.Conditions, s.Clique.Generation, now, grovev1alpha1.ConditionTypePodsStuckTerminating, metav1.ConditionTrue, grovev1alpha1.ReasonPodsTerminating,
-		fmt.Sprintf("%d pods are still there %s after their grace period: %s", len(stuck), stuckAfter, firstOf(stuck)))
+		fmt.Sprintf("still there %s after their grace period: %s", stuckAfter, firstOf(stuck)))
 	return next
 }
 

@@ -48,17 +48,17 @@ func TestPodsStuckTerminating(t *testing.T) {
 		"within its grace period":   {pods: pods(podOf(0, ready, dueFor(-20*time.Second), onNodeNamed("n"))), want: next(20 * time.Second)},
 		"at its end":                {pods: pods(podOf(0, ready, dueFor(0), onNodeNamed("n"))), want: next(30 * time.Second)},
 		"not a second too early":    {pods: pods(podOf(0, ready, dueFor(29*time.Second), onNodeNamed("n"))), want: next(time.Second)},
-		"half a minute after it":    {pods: pods(podOf(0, ready, dueFor(30*time.Second), onNodeNamed("n"))), want: stuck("1 pods are still there 30s after their grace period: pod-0 on node n")},
-		"a pod that never ran":      {pods: pods(podOf(0, dueFor(time.Minute))), want: stuck("1 pods are still there 30s after their grace period: pod-0")},
-		"a pod of an older attempt": {pods: pods(podOf(0, dueFor(time.Minute), ofAttempt(0))), want: stuck("1 pods are still there 30s after their grace period: pod-0")},
+		"half a minute after it":    {pods: pods(podOf(0, ready, dueFor(30*time.Second), onNodeNamed("n"))), want: stuck("still there 30s after their grace period: pod-0 on node n")},
+		"a pod that never ran":      {pods: pods(podOf(0, dueFor(time.Minute))), want: stuck("still there 30s after their grace period: pod-0")},
+		"a pod of an older attempt": {pods: pods(podOf(0, dueFor(time.Minute), ofAttempt(0))), want: stuck("still there 30s after their grace period: pod-0")},
 		"several, by name, whatever their order": {
 			pods: pods(podOf(3, dueFor(time.Minute)), podOf(1, dueFor(time.Minute)), podOf(4, dueFor(time.Minute)), podOf(2, dueFor(time.Minute))),
-			want: stuck("4 pods are still there 30s after their grace period: pod-1; pod-2; pod-3; and 1 more"),
+			want: stuck("still there 30s after their grace period: pod-1; pod-2; pod-3; and 1 more"),
 		},
 		"one is and another may be": {
 			pods: pods(podOf(0, dueFor(time.Minute)), podOf(1, dueFor(10*time.Second))),
 			want: func() outcome {
-				out := stuck("1 pods are still there 30s after their grace period: pod-0")
+				out := stuck("still there 30s after their grace period: pod-0")
 				out.Next = 20 * time.Second
 				return out
 			}(),
@@ -67,11 +67,11 @@ func TestPodsStuckTerminating(t *testing.T) {
 		// Nobody else will say that a pod has ended whose node is dead (D19).
 		"on a node that is gone": {
 			pods: pods(podOf(0, dueFor(time.Minute), onNodeNamed("gone"))), dead: dead,
-			want: forced(stuck("1 pods are still there 30s after their grace period: pod-0 on node gone, which is gone"), "uid-0"),
+			want: forced(stuck("still there 30s after their grace period: pod-0 on node gone, which is gone"), "uid-0"),
 		},
 		"on a node that is out of service": {
 			pods: pods(podOf(0, dueFor(time.Minute), onNodeNamed("off"))), dead: dead,
-			want: forced(stuck("1 pods are still there 30s after their grace period: pod-0 on node off, which is out of service"), "uid-0"),
+			want: forced(stuck("still there 30s after their grace period: pod-0 on node off, which is out of service"), "uid-0"),
 		},
 		"it is forced at the end of its grace period": {
 			pods: pods(podOf(0, dueFor(0), onNodeNamed("gone"))), dead: dead, want: forced(next(30*time.Second), "uid-0"),
@@ -81,11 +81,11 @@ func TestPodsStuckTerminating(t *testing.T) {
 			pods: pods(podOf(0, ready, onNodeNamed("gone"))), dead: dead,
 		},
 		"a pod without a node is not on a dead one": {
-			pods: pods(podOf(0, dueFor(time.Minute))), dead: dead, want: stuck("1 pods are still there 30s after their grace period: pod-0"),
+			pods: pods(podOf(0, dueFor(time.Minute))), dead: dead, want: stuck("still there 30s after their grace period: pod-0"),
 		},
 		"only those on dead nodes": {
 			pods: pods(podOf(0, dueFor(time.Minute), onNodeNamed("gone")), podOf(1, dueFor(time.Minute), onNodeNamed("n")), podOf(2, dueFor(time.Minute), onNodeNamed("off"))), dead: dead,
-			want: forced(stuck("3 pods are still there 30s after their grace period: pod-0 on node gone, which is gone; pod-1 on node n; pod-2 on node off, which is out of service"), "uid-0", "uid-2"),
+			want: forced(stuck("still there 30s after their grace period: pod-0 on node gone, which is gone; pod-1 on node n; pod-2 on node off, which is out of service"), "uid-0", "uid-2"),
 		},
 	}
 	for name, tc := range tests {

@@ -62,16 +62,23 @@ func stripPod(obj any) (any, error) {
 	}, nil
 }
 
-// stripNode keeps of a node that it is there, and whether it is out of service.
+// stripNode keeps of a node that it is there, whether it is out of service, and since when
+// it has been ready, or not. A heartbeat changes nothing of it.
 func stripNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
 		return obj, nil
 	}
-	return &corev1.Node{
+	out := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
 		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints},
-	}, nil
+	}
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			out.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		}
+	}
+	return out, nil
 }
 
 func ourLabels(all map[string]string) map[string]string {

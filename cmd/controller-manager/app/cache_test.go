@@ -245,12 +245,16 @@ func TestWaitingContainersKeepHowTheyEnded(t *testing.T) {
 	}, got)
 }
 
-func TestOfANodeOnlyItsTaintsAreKept(t *testing.T) {
+// A heartbeat changes nothing of what is kept.
+func TestOfANodeItsTaintsAndReadinessAreKept(t *testing.T) {
 	taints := []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "gpu-17", UID: "uid", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"long": "text"}},
 		Spec:       corev1.NodeSpec{PodCIDR: "10.0.0.0/24", ProviderID: "x", Taints: taints},
-		Status:     corev1.NodeStatus{Images: []corev1.ContainerImage{{Names: []string{"much"}}}, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}},
+		Status: corev1.NodeStatus{Images: []corev1.ContainerImage{{Names: []string{"much"}}}, Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+			{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown", LastHeartbeatTime: moment(9), LastTransitionTime: moment(5)},
+		}},
 	}
 	before := node.DeepCopy()
 	for obj, options := range cacheOptions().ByObject {
@@ -261,7 +265,10 @@ func TestOfANodeOnlyItsTaintsAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "node", any(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-17", UID: "uid", ResourceVersion: "7"}, Spec: corev1.NodeSpec{Taints: taints}}), got)
+		expect(t, "node", any(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "gpu-17", UID: "uid", ResourceVersion: "7"}, Spec: corev1.NodeSpec{Taints: taints},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: moment(5)}}},
+		}), got)
 		expect(t, "the node that was stripped", before, node)
 		other, err := options.Transform(&corev1.Service{})
 		if err != nil {

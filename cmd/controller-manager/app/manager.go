@@ -151,11 +151,12 @@ func (s *starter) Start(ctx context.Context) error {
 	}
 	nativeGangs := servesNativeGangs(ctx, client)
 	err = controllers.Setup(ctx, s.manager, controllers.Options{
-		NativeGangs:   nativeGangs,
-		ClusterDomain: s.options.ClusterDomain,
-		Workers:       s.options.Workers,
-		Clock:         clock.RealClock{},
-		Metrics:       s.metrics,
+		NativeGangs:        nativeGangs,
+		ClusterDomain:      s.options.ClusterDomain,
+		UnreadyNodeTimeout: s.options.UnreadyNodeTimeout,
+		Workers:            s.options.Workers,
+		Clock:              clock.RealClock{},
+		Metrics:            s.metrics,
 	})
 	if err != nil {
 		return err

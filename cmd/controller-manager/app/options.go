@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -26,11 +27,18 @@ type Options struct {
 	RetryPeriod             time.Duration
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
+	// UnreadyNodeTimeout is how long a node may be not ready until pods that it should have
+	// stopped are force-deleted; 0 for never.
+	UnreadyNodeTimeout time.Duration
 	// Workers is how many keys each controller works on at once.
 	Workers int
 
 	Logs *logsapi.LoggingConfiguration
 }
+
+// minUnreadyNodeTimeout is the time after which Kubernetes itself evicts pods from a node
+// that is not ready; before that the node may well come back.
+const minUnreadyNodeTimeout = 5 * time.Minute
 
 // NewOptions returns the defaults.
 func NewOptions() *Options {
@@ -59,6 +67,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.RenewDeadline, "leader-election-renew-deadline", o.RenewDeadline, "How long a leader tries to renew its Lease before it gives up.")
 	fs.DurationVar(&o.RetryPeriod, "leader-election-retry-period", o.RetryPeriod, "Time between tries to get or renew the Lease.")
 	fs.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "Domain of the cluster's DNS.")
+	fs.DurationVar(&o.UnreadyNodeTimeout, "force-delete-after-node-unready", o.UnreadyNodeTimeout, "How long a node may be not ready until terminating pods on it are force-deleted, at least 5m. "+
+		"A node that is cut off may still run them beside their replacements: set it only where something switches such nodes off. 0 for never.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects each controller works on at once.")
 	logsapi.AddFlags(o.Logs, fs)
 }
@@ -71,6 +81,9 @@ func (o *Options) Validate() error {
 	}
 	if o.ClusterDomain == "" {
 		errs = append(errs, errors.New("--cluster-domain must not be empty"))
+	}
+	if o.UnreadyNodeTimeout != 0 && o.UnreadyNodeTimeout < minUnreadyNodeTimeout {
+		errs = append(errs, fmt.Errorf("--force-delete-after-node-unready must be 0 or at least %s", minUnreadyNodeTimeout))
 	}
 	if o.LeaderElect && (o.LeaseDuration <= o.RenewDeadline || o.RenewDeadline <= o.RetryPeriod || o.RetryPeriod <= 0) {
 		errs = append(errs, errors.New("the lease duration must be longer than the renew deadline, and that longer than the retry period"))

@@ -12,6 +12,7 @@ func TestValidate(t *testing.T) {
 	const (
 		workers  = "--workers must be at least 1"
 		domain   = "--cluster-domain must not be empty"
+		unready  = "--force-delete-after-node-unready must be 0 or at least 5m0s"
 		election = "the lease duration must be longer than the renew deadline, and that longer than the retry period"
 	)
 	tests := map[string]struct {
@@ -22,6 +23,9 @@ func TestValidate(t *testing.T) {
 		"no worker":                             {func(o *Options) { o.Workers = 0 }, workers},
 		"fewer":                                 {func(o *Options) { o.Workers = -1 }, workers},
 		"one":                                   {func(o *Options) { o.Workers = 1 }, ""},
+		"five minutes without a ready node":     {func(o *Options) { o.UnreadyNodeTimeout = 5 * time.Minute }, ""},
+		"less than five minutes":                {func(o *Options) { o.UnreadyNodeTimeout = 5*time.Minute - 1 }, unready},
+		"less than never":                       {func(o *Options) { o.UnreadyNodeTimeout = -time.Hour }, unready},
 		"no domain":                             {func(o *Options) { o.ClusterDomain = "" }, domain},
 		"a lease as long as the renew deadline": {func(o *Options) { o.LeaseDuration = o.RenewDeadline }, election},
 		"a renew deadline as long as the retry": {func(o *Options) { o.RenewDeadline = o.RetryPeriod }, election},
@@ -52,7 +56,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 	if err := flags.Parse([]string{
 		"--kubeconfig=file", "--metrics-bind-address=0", "--health-probe-bind-address=:1", "--leader-elect=false", "--leader-election-namespace=n",
 		"--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s",
-		"--cluster-domain=d", "--workers=5",
+		"--cluster-domain=d", "--workers=5", "--force-delete-after-node-unready=7m",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +64,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 	options.Logs = nil
 	expect(t, "options", &Options{
 		Kubeconfig: "file", MetricsBindAddress: "0", HealthProbeBindAddress: ":1", LeaderElect: false, LeaderElectionNamespace: "n",
-		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second, ClusterDomain: "d", Workers: 5,
+		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second, ClusterDomain: "d", Workers: 5, UnreadyNodeTimeout: 7 * time.Minute,
 	}, options)
 	if logs == nil || flags.Lookup("v") == nil {
 		t.Error("the verbosity of the log cannot be set")
@@ -71,7 +75,7 @@ func TestFlagsShowTheirDefaults(t *testing.T) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	NewOptions().AddFlags(flags)
 	for name, want := range map[string]string{
-		"workers": "8", "cluster-domain": "cluster.local", "leader-elect": "true", "leader-election-namespace": "copse-system",
+		"workers": "8", "cluster-domain": "cluster.local", "force-delete-after-node-unready": "0s", "leader-elect": "true", "leader-election-namespace": "copse-system",
 		"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
 		"metrics-bind-address": ":8443", "health-probe-bind-address": ":8081", "kubeconfig": "",
 	} {

@@ -46,7 +46,10 @@ type Reconciler struct {
 	Backend scheduling.Backend
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
-	Metrics       *metrics.Metrics
+	// UnreadyNodeTimeout is how long a node may be not ready until pods that it should have
+	// stopped are taken for stopped; 0 for ever.
+	UnreadyNodeTimeout time.Duration
+	Metrics            *metrics.Metrics
 }
 
 // Reconcile observes one clique, decides, records, and acts on what is recorded (D4).
@@ -126,7 +129,7 @@ func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodCliqu
 	if o.snapshot.OthersDrained, err = r.othersDrained(ctx, o); err != nil {
 		return nil, err
 	}
-	o.snapshot.DeadNodes, err = r.deadNodes(ctx, gang.OverdueNodes(o.snapshot.Pods, now))
+	o.snapshot.DeadNodes, o.snapshot.NextDeadNode, err = r.deadNodes(ctx, gang.OverdueNodes(o.snapshot.Pods, now), now)
 	return o, err
 }
 

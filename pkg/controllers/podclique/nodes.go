@@ -3,6 +3,7 @@ package podclique
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,25 +17,51 @@ import (
 )
 
 // deadNodes are those of the named nodes on which no container runs any more, each with
-// what is known of it. That a node is gone is for a live read to say (D19).
-func (r *Reconciler) deadNodes(ctx context.Context, names []string) (map[string]string, error) {
+// what is known of it, and when the next of them counts as dead though nothing happens.
+// That a node is gone is for a live read to say (D19).
+func (r *Reconciler) deadNodes(ctx context.Context, names []string, now time.Time) (map[string]string, time.Time, error) {
 	dead := map[string]string{}
+	var next time.Time
 	for _, name := range names {
 		node := &corev1.Node{}
 		err := r.Client.Get(ctx, client.ObjectKey{Name: name}, node)
 		if apierrors.IsNotFound(err) {
 			err = r.Live.Get(ctx, client.ObjectKey{Name: name}, node)
 		}
-		switch {
+		switch unready := r.deadline(node); {
 		case apierrors.IsNotFound(err):
 			dead[name] = "is gone"
 		case err != nil:
-			return nil, fmt.Errorf("read node %s: %w", name, err)
+			return nil, time.Time{}, fmt.Errorf("read node %s: %w", name, err)
 		case isOutOfService(node):
 			dead[name] = "is out of service"
+		case unready.IsZero():
+		case !unready.After(now):
+			dead[name] = fmt.Sprintf("has not been ready for %s", r.UnreadyNodeTimeout)
+		case next.IsZero() || unready.Before(next):
+			next = unready
 		}
 	}
-	return dead, nil
+	return dead, next, nil
+}
+
+// deadline is when a node counts as dead because it has not been ready for so long; zero
+// when it is ready, or when that is no reason.
+func (r *Reconciler) deadline(node *corev1.Node) time.Time {
+	if since := unreadySince(node); r.UnreadyNodeTimeout > 0 && !since.IsZero() {
+		return since.Add(r.UnreadyNodeTimeout)
+	}
+	return time.Time{}
+}
+
+// unreadySince is when a node stopped being ready; zero when it is, or has never said.
+func unreadySince(node *corev1.Node) time.Time {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }
 
 // isOutOfService says that somebody has declared that the node is shut down.
@@ -47,12 +74,14 @@ func isOutOfService(node *corev1.Node) bool {
 	return false
 }
 
-// nodeDied lets through nodes as they go, or are declared to be out of service.
+// nodeDied lets through nodes as they go, are declared to be out of service, or stop being
+// ready.
 func nodeDied() predicate.TypedPredicate[*corev1.Node] {
 	return predicate.TypedFuncs[*corev1.Node]{
 		CreateFunc: func(event.TypedCreateEvent[*corev1.Node]) bool { return false },
 		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Node]) bool {
-			return !isOutOfService(e.ObjectOld) && isOutOfService(e.ObjectNew)
+			return !isOutOfService(e.ObjectOld) && isOutOfService(e.ObjectNew) ||
+				unreadySince(e.ObjectOld).IsZero() && !unreadySince(e.ObjectNew).IsZero()
 		},
 	}
 }

@@ -22,6 +22,13 @@ func node(name string, taints ...corev1.Taint) *corev1.Node {
 // outOfService is what somebody puts on a node that is shut down.
 var outOfService = corev1.Taint{Key: "node.kubernetes.io/out-of-service", Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}
 
+// unready is a node whose kubelet has not been heard of for a while.
+func unready(ago time.Duration) *corev1.Node {
+	n := node("gpu-17", unreachable)
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(now.Add(-ago))}}
+	return n
+}
+
 var unreachable = corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}
 
 // terminatingOn is a pod of the clique on a node, whose grace period ended a while ago.
@@ -48,6 +55,7 @@ func TestPodsOfDeadNodesAreForced(t *testing.T) {
 		"where it is declared to be out of service":     {live: []client.Object{node("gpu-17", outOfService)}, ago: time.Minute, want: force},
 		"the node is out of service":                    {cached: []client.Object{node("gpu-17", unreachable, outOfService)}, ago: time.Minute, want: force},
 		"the node is unreachable":                       {cached: []client.Object{node("gpu-17", unreachable)}, ago: time.Minute},
+		"the node has not been ready for a long time":   {cached: []client.Object{unready(time.Hour)}, ago: time.Minute},
 		"the node is well":                              {cached: []client.Object{node("gpu-17")}, ago: time.Minute},
 		"at the end of the grace period":                {want: force, requeue: 30 * time.Second},
 		"not within it, and then it is looked at again": {ago: -20 * time.Second, requeue: 20 * time.Second},
@@ -64,6 +72,31 @@ func TestPodsOfDeadNodesAreForced(t *testing.T) {
 			expect(t, "looks again", tc.requeue, result.RequeueAfter)
 		})
 	}
+	t.Run("by flag, a node that has not been ready for so long", func(t *testing.T) {
+		const timeout = 10 * time.Minute
+		for name, tc := range map[string]struct {
+			node    *corev1.Node
+			want    []string
+			requeue time.Duration
+		}{
+			"for that long":     {node: unready(10 * time.Minute), want: force},
+			"for a while":       {node: unready(9 * time.Minute), requeue: time.Minute},
+			"or ready":          {node: node("gpu-17")},
+			"or out of service": {node: node("gpu-17", outOfService), want: force},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(allMade), newPod(0, terminatingOn("gpu-17", time.Hour)), newPod(1, nil), newPod(2, nil), tc.node}}
+				reconciler := c.reconciler()
+				reconciler.UnreadyNodeTimeout = timeout
+				result, err := reconciler.Reconcile(t.Context(), request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				expect(t, "writes of pods", tc.want, c.podWrites())
+				expect(t, "looks again", tc.requeue, result.RequeueAfter)
+			})
+		}
+	})
 	t.Run("a node that cannot be read is not gone", func(t *testing.T) {
 		c := &cluster{
 			t: t, objects: []client.Object{newSet(nil), newClique(allMade), newPod(0, terminatingOn("gpu-17", time.Minute))},
@@ -97,6 +130,8 @@ func TestWhichNodesMatter(t *testing.T) {
 	expect(t, "one that was before", false, update(node("n", outOfService), node("n", outOfService, unreachable)))
 	expect(t, "one that is in service again", false, update(node("n", outOfService), node("n")))
 	expect(t, "one that is unreachable", false, update(node("n"), node("n", unreachable)))
+	expect(t, "one that stops being ready", true, update(node("n"), unready(0)))
+	expect(t, "one that is not ready still", false, update(unready(0), unready(0)))
 	expect(t, "a new one", false, nodeDied().Create(event.TypedCreateEvent[*corev1.Node]{Object: node("n", outOfService)}))
 	expect(t, "one that is gone", true, nodeDied().Delete(event.TypedDeleteEvent[*corev1.Node]{Object: node("n")}))
 }

@@ -175,7 +175,7 @@ func TestAtTheEndOfItsRuntimeTheSetIsLookedAt(t *testing.T) {
 		},
 		"all had finished in time, and the cache shows it": {
 			run{objects: []client.Object{limited(limit, nil), newClique(done)}, live: finishedLive(11 * time.Minute)}, 2,
-			outcome{Phase: grovev1alpha1.PodCliqueSetSucceeded, Writes: wrote, Events: []string{"Normal WorkloadSucceeded all 2 pods of 1 replicas exited with 0"}},
+			outcome{Phase: grovev1alpha1.PodCliqueSetSucceeded, Writes: wrote, Events: []string{"Normal WorkloadSucceeded every pod exited with 0, 2 in all"}},
 		},
 		"all had finished in time, and the cache does not show it yet": {
 			run{objects: []client.Object{limited(limit, nil), newClique(runs)}, live: finishedLive(11 * time.Minute)}, 2, outcome{Phase: grovev1alpha1.PodCliqueSetRunning, Writes: wrote},
