@@ -250,3 +250,8 @@ func failuresOf(status grovev1alpha1.PodCliqueStatus) string {
 	}
 	return strings.Join(out, "; ")
 }
+
+// recycledCopy records the recycling of a copy of a scaling group.
+func recycledCopy(status *grovev1alpha1.PodCliqueScalingGroupStatus, index, attempt, setAttempt int32) {
+	setCopyAttempt(status, grovev1alpha1.ScalingGroupReplicaAttempt{Index: index, Attempt: attempt, SetAttempt: setAttempt, Message: "why"})
+}

@@ -45,7 +45,7 @@ func randomGroup(r *rand.Rand) GroupSnapshot {
 	}
 	for index := range copies + 2 {
 		if workload == grovev1alpha1.WorkloadTypeInference && chance(r, 25) {
-			setCopyAttempt(status, index, int32(r.IntN(3)), max(0, status.ObservedAttempt-oneOf[int32](r, 0, 0, 1)))
+			recycledCopy(status, index, int32(r.IntN(3)), max(0, status.ObservedAttempt-oneOf[int32](r, 0, 0, 1)))
 		}
 		for _, name := range scalingGroup.Spec.CliqueNames {
 			if chance(r, 5) {
@@ -87,7 +87,7 @@ func TestAnyGroupComesToRest(t *testing.T) {
 		s := randomGroup(random(seed))
 		snapshot := func() string { return fmt.Sprintf("case %d: %+v\ngroup: %+v", seed, s, s.Group) }
 		d := DecideGroup(s, now)
-		recycled += len(d.Events)
+		recycled += len(recyclings(d.Events))
 		if conditionOf(d.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached).Status == metav1.ConditionTrue {
 			delegated++
 		}
@@ -173,7 +173,7 @@ func checkGroup(t *testing.T, snapshot func() string, s GroupSnapshot, d GroupDe
 	if !d.Next.Equal(next) {
 		fail("looks again at %s, want %s", d.Next, next)
 	}
-	if (len(d.Confirm) > 0) != (len(due) > 0) || len(d.Events) != len(due) {
-		fail("confirms %d, tells of %d", len(d.Confirm), len(d.Events))
+	if (len(d.Confirm) > 0) != (len(due) > 0) || len(recyclings(d.Events)) != len(due) {
+		fail("confirms %d, tells of %d", len(d.Confirm), len(recyclings(d.Events)))
 	}
 }

@@ -138,7 +138,7 @@ func randomGroupOfSet(r *rand.Rand, pcs *grovev1alpha1.PodCliqueSet, replica int
 	}
 	for index := range scalingGroup.Spec.Replicas {
 		if pcs.Spec.WorkloadType == grovev1alpha1.WorkloadTypeInference && chance(r, 20) {
-			setCopyAttempt(status, index, int32(r.IntN(3)), max(0, current-oneOf[int32](r, 0, 1)))
+			recycledCopy(status, index, int32(r.IntN(3)), max(0, current-oneOf[int32](r, 0, 1)))
 		}
 	}
 	return scalingGroup

@@ -37,7 +37,7 @@ func (s GroupSnapshot) with(change func(*GroupSnapshot)) GroupSnapshot {
 
 // recycledBefore puts a recycling of a copy on record.
 func (s GroupSnapshot) recycledBefore(index, attempt, setAttempt int32) GroupSnapshot {
-	setCopyAttempt(&s.Group.Status, index, attempt, setAttempt)
+	recycledCopy(&s.Group.Status, index, attempt, setAttempt)
 	return s
 }
 
@@ -60,7 +60,7 @@ type recycling struct {
 }
 
 func recyclingOf(d GroupDecision) recycling {
-	out := recycling{Events: d.Events, Breach: conditionOf(d.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)}
+	out := recycling{Events: recyclings(d.Events), Breach: conditionOf(d.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)}
 	var attempts []string
 	for _, entry := range d.Status.ReplicaAttempts {
 		attempts = append(attempts, fmt.Sprintf("%d:%d@%d", entry.Index, entry.Attempt, entry.SetAttempt))
@@ -71,6 +71,17 @@ func recyclingOf(d GroupDecision) recycling {
 	}
 	if !d.Next.IsZero() {
 		out.Next = d.Next.Sub(now)
+	}
+	return out
+}
+
+// recyclings leaves the event of the group's own breach to TestABreachOfAGroupIsToldOnce.
+func recyclings(events []Event) []Event {
+	var out []Event
+	for _, e := range events {
+		if e.Reason != EventMinAvailableBreached {
+			out = append(out, e)
+		}
 	}
 	return out
 }
@@ -280,4 +291,33 @@ func TestAttemptsOfCopiesSurviveAScaleIn(t *testing.T) {
 	s = copiesOf(2, 1, inCopy("0", allReady), inCopy("1", inAttempt(3), wasAvailable, breached(time.Hour, "why")))
 	s.Group.Status = scaledIn.Status
 	expect(t, "after scale-out", "1:4@0", recyclingOf(DecideGroup(s, now)).Attempts)
+}
+
+func TestABreachOfAGroupIsToldOnce(t *testing.T) {
+	tooFew := func() GroupSnapshot {
+		return copiesOf(2, 2, inCopy("0", allReady), inCopy("1", hasNode, wasAvailable, breached(time.Second, "why")))
+	}
+	tests := map[string]struct {
+		change func(*GroupSnapshot)
+		want   []Event
+	}{
+		"when it is seen": {
+			func(*GroupSnapshot) {},
+			[]Event{{"Warning", EventMinAvailableBreached, "scaling group set-0-g: 1 of 2 copies are available, at least 2 are needed: 1 breached, 0 recovering"}},
+		},
+		"not in Training, where its cliques tell of theirs": {func(s *GroupSnapshot) { s.Group.Spec.WorkloadType = grovev1alpha1.WorkloadTypeTraining }, nil},
+		"not below a set that is deleted":                   {func(s *GroupSnapshot) { s.Parent = ParentDeleting }, nil},
+		"not while enough copies are left":                  {func(s *GroupSnapshot) { s.Group.Spec.MinAvailable = ptr.To[int32](1) }, nil},
+		"not during an update":                              {func(s *GroupSnapshot) { s.UpdateInProgress = true }, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := tooFew()
+			tc.change(&s)
+			d := DecideGroup(s, now)
+			expect(t, "events", tc.want, d.Events)
+			s.Group.Status = d.Status
+			expect(t, "events of the next pass", []Event(nil), DecideGroup(s, now).Events)
+		})
+	}
 }

@@ -197,8 +197,8 @@ func setRestarting(s SetSnapshot, replicas []replicaState, status *grovev1alpha1
 		if replica.restartCause != "" {
 			causes = append(causes, fmt.Sprintf("replica %d, %s", replica.index, replica.restartCause))
 		}
-		if replica.recovering && recycled == "" {
-			recycled = fmt.Sprintf("copies of scaling groups of replica %d are made anew", replica.index)
+		if recycled == "" {
+			recycled = replica.recycled
 		}
 		pending = pending || (replica.attempt > 0 && !replica.available && !replica.succeeded)
 	}

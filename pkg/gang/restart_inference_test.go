@@ -33,7 +33,7 @@ func groupInAttempt(n int32) groupOption {
 // copyRecycled puts the attempt of a copy on record, and that of the replica in which it was recycled.
 func copyRecycled(index, attempt, setAttempt int32) groupOption {
 	return func(scalingGroup *grovev1alpha1.PodCliqueScalingGroup) {
-		setCopyAttempt(&scalingGroup.Status, index, attempt, setAttempt)
+		recycledCopy(&scalingGroup.Status, index, attempt, setAttempt)
 	}
 }
 

@@ -76,7 +76,7 @@ func TestRestartingCondition(t *testing.T) {
 		},
 
 		"a copy that is recycled": {
-			setOf(service(), allUp()).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), trueSince("copies of scaling groups of replica 0 are made anew", 0),
+			setOf(service(), allUp()).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), trueSince("copy 1 of scaling group set-0-g is made anew: why", 0),
 		},
 		"a copy that is recycled during a restart": {
 			setOf(service(was(metav1.ConditionTrue)), allUp()).withGroup("set-0-g", 2, copyRecycled(1, 1, 0)), unchanged,

@@ -80,6 +80,9 @@ func DecideGroup(s GroupSnapshot, now time.Time) GroupDecision {
 
 	decision := GroupDecision{}
 	breached, healthy, need := observeGroupAvailability(s, copies, status, now)
+	if event := breachOfGroupBegins(s, status); event != nil {
+		decision.Events = append(decision.Events, *event)
+	}
 	if healthy >= need && s.Parent == ParentActive && s.TerminationDelay != nil && !s.UpdateInProgress && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
 		recycle(s, breached, status, now, &decision)
 	}
@@ -120,7 +123,7 @@ func observeCopy(s GroupSnapshot, index int32, members []*grovev1alpha1.PodCliqu
 			state.breached = append(state.breached, clique)
 		}
 	}
-	state.recovering = recycledSince(s.Group, index, s.SetAttempt) && !state.wasOnce
+	state.recovering = recycledSince(s.Group, index, s.SetAttempt) != nil && !state.wasOnce
 	return state
 }
 
@@ -180,6 +183,18 @@ func observeGroupAvailability(s GroupSnapshot, copies []copyState, status *grove
 	return breached, healthy, need
 }
 
+// breachOfGroupBegins tells of a breach that status records first. In Training each clique's
+// own says enough.
+func breachOfGroupBegins(s GroupSnapshot, status *grovev1alpha1.PodCliqueScalingGroupStatus) *Event {
+	const breached = grovev1alpha1.ConditionTypeMinAvailableBreached
+	if s.Parent != ParentActive || s.Group.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining ||
+		meta.IsStatusConditionTrue(s.Group.Status.Conditions, breached) || !meta.IsStatusConditionTrue(status.Conditions, breached) {
+		return nil
+	}
+	return &Event{corev1.EventTypeWarning, EventMinAvailableBreached,
+		fmt.Sprintf("scaling group %s: %s", s.Group.Name, meta.FindStatusCondition(status.Conditions, breached).Message)}
+}
+
 // recycle raises the attempts of copies whose breach has lasted for the delay.
 func recycle(s GroupSnapshot, breached []copyState, status *grovev1alpha1.PodCliqueScalingGroupStatus, now time.Time, decision *GroupDecision) {
 	for _, state := range breached {
@@ -188,17 +203,17 @@ func recycle(s GroupSnapshot, breached []copyState, status *grovev1alpha1.PodCli
 			continue
 		}
 		attempt := CopyAttempt(s.Group, state.index) + 1
-		setCopyAttempt(status, state.index, attempt, s.SetAttempt)
+		cause := describeBreach(state.breached[0], state.since, now)
+		setCopyAttempt(status, grovev1alpha1.ScalingGroupReplicaAttempt{Index: state.index, Attempt: attempt, SetAttempt: s.SetAttempt, Message: cause})
 		decision.Confirm = append(decision.Confirm, state.breached...)
 		decision.Events = append(decision.Events, Event{corev1.EventTypeWarning, EventReplicaTerminated,
-			fmt.Sprintf("copy %d of scaling group %s is made anew (attempt %d): %s", state.index, s.Group.Name, attempt, describeBreach(state.breached[0], state.since, now))})
+			fmt.Sprintf("copy %d of scaling group %s is made anew (attempt %d): %s", state.index, s.Group.Name, attempt, cause)})
 	}
 }
 
-func setCopyAttempt(status *grovev1alpha1.PodCliqueScalingGroupStatus, index, attempt, setAttempt int32) {
-	entry := grovev1alpha1.ScalingGroupReplicaAttempt{Index: index, Attempt: attempt, SetAttempt: setAttempt}
+func setCopyAttempt(status *grovev1alpha1.PodCliqueScalingGroupStatus, entry grovev1alpha1.ScalingGroupReplicaAttempt) {
 	for i := range status.ReplicaAttempts {
-		if status.ReplicaAttempts[i].Index == index {
+		if status.ReplicaAttempts[i].Index == entry.Index {
 			status.ReplicaAttempts[i] = entry
 			return
 		}
@@ -243,16 +258,17 @@ func copyOf(clique *grovev1alpha1.PodClique) (group string, index int32) {
 	return clique.Labels[labels.ScalingGroup], index
 }
 
-// recycledSince says that a copy has been recycled since its replica began an attempt.
-// group may be nil.
-func recycledSince(group *grovev1alpha1.PodCliqueScalingGroup, index, setAttempt int32) bool {
+// recycledSince is the last recycling of a copy since its replica began an attempt, nil when
+// there was none. group may be nil.
+func recycledSince(group *grovev1alpha1.PodCliqueScalingGroup, index, setAttempt int32) *grovev1alpha1.ScalingGroupReplicaAttempt {
 	if group == nil {
-		return false
+		return nil
 	}
-	for _, entry := range group.Status.ReplicaAttempts {
-		if entry.Index == index {
-			return entry.Attempt > 0 && entry.SetAttempt == setAttempt
+	for i := range group.Status.ReplicaAttempts {
+		entry := &group.Status.ReplicaAttempts[i]
+		if entry.Index == index && entry.Attempt > 0 && entry.SetAttempt == setAttempt {
+			return entry
 		}
 	}
-	return false
+	return nil
 }

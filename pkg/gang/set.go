@@ -97,9 +97,9 @@ type replicaState struct {
 	cliques   []cliqueState
 	// restartCause says why the decision at hand raised the attempt; empty when it did not.
 	restartCause string
-	// recovering are copies of scaling groups that were recycled and have not been
-	// available since.
-	recovering bool
+	// recycled says which copy of a scaling group was recycled and has not been available
+	// since, and why; empty when there is none.
+	recycled string
 }
 
 // cliqueState is an expected clique and the PodClique that stands for it, if any.
@@ -161,7 +161,10 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 		}
 		if !ok {
 			unavailableCopies[expected.Group.Name][expected.Copy] = true
-			state.recovering = state.recovering || (recycledSince(s.Groups[expected.GroupName], expected.Copy, state.attempt) && !(current && object.Status.WasAvailable))
+			recycling := recycledSince(s.Groups[expected.GroupName], expected.Copy, state.attempt)
+			if recycling != nil && state.recycled == "" && !(current && object.Status.WasAvailable) {
+				state.recycled = fmt.Sprintf("copy %d of scaling group %s is made anew: %s", expected.Copy, expected.GroupName, recycling.Message)
+			}
 		}
 	}
 	for i := range s.Set.Spec.Template.PodCliqueScalingGroups {

@@ -107,5 +107,5 @@ func RestartTogether(a, b *grovev1alpha1.PodClique, groups map[string]*grovev1al
 	if groupA != "" && groupA == groupB && copyA == copyB {
 		return true
 	}
-	return !recycledSince(groups[groupA], copyA, attempt) && !recycledSince(groups[groupB], copyB, attempt)
+	return recycledSince(groups[groupA], copyA, attempt) == nil && recycledSince(groups[groupB], copyB, attempt) == nil
 }

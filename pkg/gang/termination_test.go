@@ -206,7 +206,7 @@ func TestDrained(t *testing.T) {
 	// recycledCopy is a group of which a copy was recycled in an attempt of the replica.
 	recycledCopy := func(index, attempt, setAttempt int32) map[string]*grovev1alpha1.PodCliqueScalingGroup {
 		scalingGroup := &grovev1alpha1.PodCliqueScalingGroup{}
-		setCopyAttempt(&scalingGroup.Status, index, attempt, setAttempt)
+		recycledCopy(&scalingGroup.Status, index, attempt, setAttempt)
 		return map[string]*grovev1alpha1.PodCliqueScalingGroup{"g": scalingGroup}
 	}
 	of := func(all ...grovev1alpha1.PodClique) []grovev1alpha1.PodClique { return all }
@@ -275,9 +275,9 @@ func TestDrained(t *testing.T) {
 
 func TestRestartTogether(t *testing.T) {
 	scalingGroup := &grovev1alpha1.PodCliqueScalingGroup{}
-	setCopyAttempt(&scalingGroup.Status, 1, 1, 2)
-	setCopyAttempt(&scalingGroup.Status, 2, 1, 2)
-	setCopyAttempt(&scalingGroup.Status, 3, 0, 2)
+	recycledCopy(&scalingGroup.Status, 1, 1, 2)
+	recycledCopy(&scalingGroup.Status, 2, 1, 2)
+	recycledCopy(&scalingGroup.Status, 3, 0, 2)
 	groups := map[string]*grovev1alpha1.PodCliqueScalingGroup{"g": scalingGroup}
 	tests := map[string]struct {
 		a, b    grovev1alpha1.PodClique

@@ -53,6 +53,7 @@ type ScalingGroupReplicaAttempt struct {
 	Index      int32
 	Attempt    int32
 	SetAttempt int32
+	Message    string
 }
 
 // PodCliqueScalingGroupUpdateProgress tells how far the update of a scaling group has come.

@@ -3069,6 +3069,13 @@ func schema_pkg_apis_grove_v1alpha1_ScalingGroupReplicaAttempt(ref common.Refere
 							Format:      "int32",
 						},
 					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why the copy was recycled last.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"index"},
 			},

@@ -110,6 +110,9 @@ type ScalingGroupReplicaAttempt struct {
 	// setAttempt is the attempt of the set's replica at the last recycling.
 	// +optional
 	SetAttempt int32 `json:"setAttempt"`
+	// message says why the copy was recycled last.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // PodCliqueScalingGroupUpdateProgress tells how far the update of a scaling group has come.

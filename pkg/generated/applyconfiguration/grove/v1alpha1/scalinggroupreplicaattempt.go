@@ -15,6 +15,8 @@ type ScalingGroupReplicaAttemptApplyConfiguration struct {
 	Attempt *int32 `json:"attempt,omitempty"`
 	// setAttempt is the attempt of the set's replica at the last recycling.
 	SetAttempt *int32 `json:"setAttempt,omitempty"`
+	// message says why the copy was recycled last.
+	Message *string `json:"message,omitempty"`
 }
 
 // ScalingGroupReplicaAttemptApplyConfiguration constructs a declarative configuration of the ScalingGroupReplicaAttempt type for use with
@@ -44,5 +46,13 @@ func (b *ScalingGroupReplicaAttemptApplyConfiguration) WithAttempt(value int32) 
 // If called multiple times, the SetAttempt field is set to the value of the last call.
 func (b *ScalingGroupReplicaAttemptApplyConfiguration) WithSetAttempt(value int32) *ScalingGroupReplicaAttemptApplyConfiguration {
 	b.SetAttempt = &value
+	return b
+}
+
+// WithMessage sets the Message field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *ScalingGroupReplicaAttemptApplyConfiguration) WithMessage(value string) *ScalingGroupReplicaAttemptApplyConfiguration {
+	b.Message = &value
 	return b
 }
