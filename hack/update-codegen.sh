@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes everything that is generated from the API types: zz_generated.* and
-# pkg/generated. Needs nothing but Go and the module proxy: the generators are pinned
+# Writes everything that is generated from the API types: zz_generated.*,
+# pkg/generated and docs/api-reference.md. Needs nothing but Go and the module proxy: the generators are pinned
 # in hack/tools/go.mod.
 set -o errexit -o nounset -o pipefail
 
@@ -78,3 +78,8 @@ tool informer-gen \
   --versioned-clientset-package "${MODULE}/${OUT}/clientset/versioned" \
   --listers-package "${MODULE}/${OUT}/listers" \
   "${VERSIONED[@]}"
+
+echo "reference:"
+echo "  crd-ref-docs"
+go tool -modfile="${ROOT}/hack/tools/go.mod" crd-ref-docs --log-level ERROR \
+  --config hack/api-reference/config.yaml --source-path pkg/apis --renderer markdown --output-path docs/api-reference.md

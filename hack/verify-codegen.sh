@@ -5,7 +5,7 @@ set -o errexit -o nounset -o pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "${ROOT}"
 
-GENERATED=(pkg/generated ':(glob)pkg/apis/**/zz_generated.*' hack/api-violations.list)
+GENERATED=(pkg/generated ':(glob)pkg/apis/**/zz_generated.*' hack/api-violations.list docs/api-reference.md)
 
 before="$(mktemp)"
 after="$(mktemp)"

@@ -7,6 +7,7 @@ import (
 // +genclient
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
 
 // ClusterTopologyBinding names the levels of a cluster's topology, from broad to
 // narrow, by the node labels that mark them.

@@ -6,6 +6,7 @@ import (
 
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
 
 // StartGate tells the waiting init containers of one replica of a PodCliqueSet which
 // cliques may start. It is written by the controller and watched by the pods.

@@ -6,6 +6,7 @@ import (
 
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
 
 // PodGang is a set of pods that are scheduled all or nothing: the base gang of a
 // replica of a PodCliqueSet, or one further copy of a scaling group.
