@@ -216,6 +216,17 @@ func (c *Cluster) Stop(t *testing.T, component string) {
 	c.tool(t, "stop", component)
 }
 
+// Outage ends a process as a crash would, lets down see that it is gone, and starts it
+// again when it was down for long enough.
+func (c *Cluster) Outage(t *testing.T, component string, during time.Duration, down func()) {
+	t.Helper()
+	c.tool(t, "stop", component, "--grace=1ms")
+	over := time.After(during)
+	down()
+	<-over
+	c.Start(t, component)
+}
+
 // Start starts a stopped process and waits until it can do its work.
 func (c *Cluster) Start(t *testing.T, component string) {
 	t.Helper()
@@ -232,11 +243,12 @@ func (c *Cluster) Log(t *testing.T, component string) string {
 	return string(text)
 }
 
-func (c *Cluster) tool(t *testing.T, verb, component string) {
+func (c *Cluster) tool(t *testing.T, verb, component string, flags ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), verb, component, "--dir", c.dir).CombinedOutput()
+	args := append([]string{verb, component, "--dir", c.dir}, flags...)
+	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("cluster %s %s: %v\n%s", verb, component, err, out)
 	}
