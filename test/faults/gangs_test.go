@@ -104,7 +104,7 @@ spec:
 `
 
 // patience bounds each wait. A controller manager that dies at each of its writes is slow.
-const patience = 3 * time.Minute
+const patience = 90 * time.Second
 
 // gangs are the sets of the manifests in a namespace, in the hands of the user that a test
 // plays. The user goes on trying while servers are down.
