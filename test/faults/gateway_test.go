@@ -1,6 +1,8 @@
 package faults
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -49,7 +51,9 @@ func newGateway(t *testing.T) *gateway {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
 		FlushInterval: -1,
-		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		// Connections that break are what the tests are about.
+		ErrorLog:     log.New(io.Discard, "", 0),
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}}
 	server := httptest.NewServer(g)
 	t.Cleanup(func() {
@@ -114,4 +118,3 @@ func isWrite(r *http.Request) bool {
 func (g *gateway) unanswered(r *http.Request) {
 	g.proxy.ServeHTTP(httptest.NewRecorder(), r)
 }
-
