@@ -36,7 +36,8 @@ func newClient(config *rest.Config, options client.Options) (client.Client, erro
 // objects of its events alone. After a list it does not know it when the object that it
 // wrote has gone meanwhile: it would wait until something else happens to an object of
 // that kind, which may be never. The cache itself is up to date then. Where it is not, a
-// pass does in vain what has been done: nothing that is wrong (D11).
+// pass does in vain what has been done: nothing that is wrong (D11). See
+// docs/decisions/0014.
 type boundedClient struct {
 	client.Client
 }
