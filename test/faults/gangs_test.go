@@ -174,7 +174,7 @@ func (g *gangs) ends() {
 	g.try(func(ctx context.Context) error {
 		_, err := cluster.Copse.GroveV1alpha1().PodCliqueSets(g.ns.Name).Get(ctx, "gone", metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the deleted set is still there: %w", err)
+			return fmt.Errorf("the deleted set is still there, error %v", err)
 		}
 		return nil
 	})
