@@ -9,10 +9,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
@@ -173,10 +173,10 @@ func (g *gangs) ends() {
 	serving, pool := g.ready("serving", 3, "1"), g.ready("pool", 2, "1")
 	g.try(func(ctx context.Context) error {
 		_, err := cluster.Copse.GroveV1alpha1().PodCliqueSets(g.ns.Name).Get(ctx, "gone", metav1.GetOptions{})
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the deleted set is still there, error %v", err)
+		if err == nil {
+			return errors.New("the deleted set is still there")
 		}
-		return nil
+		return client.IgnoreNotFound(err)
 	})
 	// What a set leaves: finished pods of its last attempt, and pods that serve.
 	left := map[string][]corev1.Pod{
