@@ -35,14 +35,14 @@ generate: ## Generate code from the API types
 ##@ Check
 .PHONY: test bench mutants test-unit test-deep lint verify
 test: build ## Run all tests: unit, integration, end-to-end
-	@hack/test.sh unit chaos cluster integration e2e
+	@hack/test.sh unit chaos cluster integration e2e faults
 bench: build ## Measure restarts of big gangs, and print the figures
 	@hack/test.sh bench
 mutants: ## Make deliberate mistakes, and see that the unit tests notice each
 	@go test -count=1 -timeout 60m -v ./test/mutants -mutants | grep -v '^=== '
 test-unit: ## Run the tests that need no cluster
 	@hack/test.sh unit
-test-deep: ## Run the tests that take long
+test-deep: build ## Run the tests that take long
 	@hack/test.sh deep
 lint: ## Check style and layers
 	@hack/lint.sh

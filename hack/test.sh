@@ -5,7 +5,9 @@
 #   cluster      the local cluster's own packages
 #   integration  the API through kubectl and the aggregation layer
 #   e2e          workloads from manifest to end
-#   deep         what takes long: the large worlds of the model, every fault at every write
+#   faults       gangs of all kinds while the processes of the control plane die
+#   deep         what takes long: the large worlds of the model, every fault at every write,
+#                and real processes that die at many places
 #   bench        times that depend on the machine; printed, not judged
 set -o errexit -o nounset -o pipefail
 
@@ -24,9 +26,11 @@ run() {
     integration) gotestsum -- -count=1 -timeout 20m ./test/integration/... ;;
     # Progress by test: a person sees what takes long.
     e2e) FORMAT=testdox gotestsum -- -count=1 -timeout 30m ./test/e2e/... ;;
+    faults) FORMAT=testdox gotestsum -- -count=1 -timeout 10m ./test/faults/... ;;
     deep)
       MODEL_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m -run TestSafety ./test/model/... &&
-        CHAOS_DEEP=1 gotestsum -- -count=1 -timeout 120m ./test/chaos/...
+        CHAOS_DEEP=1 gotestsum -- -count=1 -timeout 120m ./test/chaos/... &&
+        FAULTS_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 120m ./test/faults/...
       ;;
     bench) go test -count=1 -v -timeout 60m ./test/bench/... ;;
     *) echo "unknown tier $1" >&2; return 2 ;;

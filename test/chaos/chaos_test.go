@@ -22,9 +22,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// blind runs what fails for a reason outside of Copse.
-var blind = flag.Bool("chaos.blind", false, "run TestBlindLists")
-
 // result is what a run comes to.
 type result struct {
 	writes []bool
@@ -137,15 +134,6 @@ func TestStaleCaches(t *testing.T) {
 		)
 	}
 	everywhere(t, 24, append(faults, Fault{Kind: HideRemoval, Kinds: []Kind{KindPod}, Steps: 40}, Fault{Kind: HideRemoval, Kinds: []Kind{KindClique}, Steps: 40})...)
-}
-
-// TestBlindLists is TestStaleCaches as controller-runtime 0.25 would have it.
-func TestBlindLists(t *testing.T) {
-	if !*blind {
-		t.Skip("controller-runtime 0.25 waits for an own deletion that a new list has covered: run with -chaos.blind to see it")
-	}
-	everywhere(t, 8, Fault{Kind: FreezeAndRelist, Kinds: []Kind{KindPod}, Steps: 20, Blind: true},
-		Fault{Kind: HideRemoval, Kinds: []Kind{KindClique}, Steps: 40, Blind: true})
 }
 
 // TestPartition cuts the controllers off from one of the servers from each write on.

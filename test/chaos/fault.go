@@ -49,10 +49,6 @@ type Fault struct {
 	// Long lets it last while the pods go on with their scripts, so that the controllers
 	// miss what the reference sees: the end may be another.
 	Long bool
-	// Blind says that the client learns from a new list which objects there are, but not
-	// the list's revision, as controller-runtime 0.25 does: reads may then wait for an own
-	// write of an object that is gone, until something else of its kind changes.
-	Blind bool
 	// Seed decides by lot.
 	Seed uint64
 }
@@ -72,9 +68,6 @@ func (f Fault) String() string {
 	}
 	if f.Long {
 		name += "-long"
-	}
-	if f.Blind {
-		name += "-blind"
 	}
 	if f.At > 0 {
 		name += fmt.Sprintf("/w%03d", f.At)

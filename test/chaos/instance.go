@@ -176,11 +176,7 @@ func (i *instance) cached() cachedReader {
 func (i *instance) deliver(k Kind) {
 	i.run.events++
 	informer := i.informers[k]
-	listed := informer.relist
 	informer.deliver(i.consistency.saw)
-	if listed && !i.run.fault.Blind {
-		i.consistency.change(func() { i.consistency.observed[k] = informer.server.revision })
-	}
 }
 
 // deliverable says that a change of a kind can be handed out.

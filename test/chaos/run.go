@@ -23,7 +23,7 @@ const (
 	maxSteps = 20000
 	maxTime  = 12 * time.Hour
 	// shortLag is how long caches lag at most, unless they may lag for long: less than
-	// what the scripts of pods take.
+	// what the scripts of pods take, and than the patience of a read.
 	shortLag = 3 * time.Second
 	longLag  = 10 * time.Minute
 )
@@ -306,6 +306,9 @@ func (r *Run) act(a action) {
 func (r *Run) pass() bool {
 	next := r.world.next()
 	for _, i := range r.live {
+		if at := i.consistency.nextEnd(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
 		for _, q := range i.queues {
 			if at, ok := q.next(); ok && (next.IsZero() || at.Before(next)) {
 				next = at

@@ -216,6 +216,22 @@ func (c *Cluster) Stop(t *testing.T, component string) {
 	c.tool(t, "stop", component)
 }
 
+// Outage ends a process as a crash would, lets down see that it is gone, and starts it
+// again when it was down for long enough. KWOK starts anew after an outage of what it
+// talks to: v0.8 does not try again what failed with a broken connection, heartbeats and
+// the ends of pods, as a kubelet would.
+func (c *Cluster) Outage(t *testing.T, component string, during time.Duration, down func()) {
+	t.Helper()
+	c.tool(t, "stop", component, "--grace=1ms")
+	over := time.After(during)
+	down()
+	<-over
+	c.Start(t, component)
+	if component == "etcd" || component == "kube-apiserver" {
+		c.Kill(t, "kwok")
+	}
+}
+
 // Start starts a stopped process and waits until it can do its work.
 func (c *Cluster) Start(t *testing.T, component string) {
 	t.Helper()
@@ -232,11 +248,12 @@ func (c *Cluster) Log(t *testing.T, component string) string {
 	return string(text)
 }
 
-func (c *Cluster) tool(t *testing.T, verb, component string) {
+func (c *Cluster) tool(t *testing.T, verb, component string, flags ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), verb, component, "--dir", c.dir).CombinedOutput()
+	args := append([]string{verb, component, "--dir", c.dir}, flags...)
+	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("cluster %s %s: %v\n%s", verb, component, err, out)
 	}

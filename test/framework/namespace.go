@@ -25,6 +25,8 @@ type Namespace struct {
 	History *history.History
 	cluster *Cluster
 	t       *testing.T
+	// quiet is how long nothing is written in the end.
+	quiet time.Duration
 }
 
 // NamespaceOption is something that is different about a namespace.
@@ -32,6 +34,7 @@ type NamespaceOption func(*namespaceOptions)
 
 type namespaceOptions struct {
 	unrecorded bool
+	quiet      time.Duration
 }
 
 // Unrecorded does without the history, and says why.
@@ -39,11 +42,17 @@ func Unrecorded(_ string) NamespaceOption {
 	return func(o *namespaceOptions) { o.unrecorded = true }
 }
 
+// Quiet says how long nothing is written once the test is over and all has settled, in
+// place of the few seconds that a test in a hurry has for it.
+func Quiet(d time.Duration) NamespaceOption {
+	return func(o *namespaceOptions) { o.quiet = d }
+}
+
 // Namespace makes a namespace for a test. Its history is recorded, and checked when the
 // test is over; when the test fails, what is in the namespace is logged.
 func (c *Cluster) Namespace(t *testing.T, options ...NamespaceOption) *Namespace {
 	t.Helper()
-	var chosen namespaceOptions
+	chosen := namespaceOptions{quiet: quietTime}
 	for _, option := range options {
 		option(&chosen)
 	}
@@ -51,7 +60,7 @@ func (c *Cluster) Namespace(t *testing.T, options ...NamespaceOption) *Namespace
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &Namespace{Name: created.Name, cluster: c, t: t}
+	n := &Namespace{Name: created.Name, cluster: c, t: t, quiet: chosen.quiet}
 	if c.Unrecorded == "" && !chosen.unrecorded {
 		n.History = history.Record(t, c.Config, n.Name)
 	}
@@ -62,7 +71,7 @@ func (c *Cluster) Namespace(t *testing.T, options ...NamespaceOption) *Namespace
 // finish checks the history, and takes the namespace down.
 func (n *Namespace) finish() {
 	if !n.t.Failed() {
-		n.History.Quiet(n.t, quietTime)
+		n.History.Quiet(n.t, n.quiet)
 	}
 	n.History.Check(n.t)
 	if n.t.Failed() {

@@ -23,9 +23,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -109,7 +107,8 @@ func managerOptions(options *Options) manager.Options {
 	return manager.Options{
 		Scheme:                        newScheme(),
 		Cache:                         cacheOptions(),
-		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		Client:                        clientOptions(),
+		NewClient:                     newClient,
 		HealthProbeBindAddress:        options.HealthProbeBindAddress,
 		Metrics:                       metricsserver.Options{BindAddress: options.MetricsBindAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization},
 		LeaderElection:                options.LeaderElect,
