@@ -46,14 +46,15 @@ func TestManagedChildrenAreProtected(t *testing.T) {
 	fixer := account(ns, "fixer", everything, `{apiGroups: [grove.io], resources: [podcliques], resourceNames: [llm-0-server], verbs: [override]}`)
 	may(ns, fixer, "override", "podcliques.grove.io/llm-0-server")
 
-	forged := fmt.Sprintf(`
+	const child = `
 apiVersion: grove.io/v1alpha1
 kind: PodClique
 metadata:
-  name: forged
-  ownerReferences: [{apiVersion: grove.io/v1alpha1, kind: PodCliqueSet, name: llm, uid: %s, controller: true}]
-spec: {roleName: forged, replicas: 1, minAvailable: 1, workloadType: Inference, podSpec: {containers: [{name: main, image: i}]}}
-`, ns.Kubectl("get", "pcs", "llm", "-o", "jsonpath={.metadata.uid}"))
+  name: %s
+  %s
+spec: {roleName: own, replicas: 1, minAvailable: 1, workloadType: Inference, podSpec: {containers: [{name: main, image: i}]}}
+`
+	forged := fmt.Sprintf(child, "forged", fmt.Sprintf("ownerReferences: [{apiVersion: grove.io/v1alpha1, kind: PodCliqueSet, name: llm, uid: %s, controller: true}]", ns.Kubectl("get", "pcs", "llm", "-o", "jsonpath={.metadata.uid}")))
 	for name, refused := range map[string]func() string{
 		"spec": func() string {
 			return ns.KubectlFails("patch", "pclq", "llm-0-server", "--type=merge", "-p", `{"spec":{"replicas":5}}`, dev)
@@ -99,7 +100,7 @@ spec: {roleName: forged, replicas: 1, minAvailable: 1, workloadType: Inference, 
 	ns.Kubectl("annotate", "pclq", "llm-0-server", "note=mine", fixer)
 
 	// What has the labels of a child but no controller is nobody's business but its owner's.
-	free := strings.Replace(forged[:strings.Index(forged, "  ownerReferences")]+forged[strings.Index(forged, "spec:"):], "name: forged", "name: free\n  labels: {app.kubernetes.io/managed-by: grove-operator, app.kubernetes.io/part-of: llm}", 1)
+	free := fmt.Sprintf(child, "free", "labels: {app.kubernetes.io/managed-by: grove-operator, app.kubernetes.io/part-of: llm}")
 	ns.Apply(free, dev)
 	ns.Kubectl("patch", "pclq", "free", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`, dev)
 	ns.Kubectl("delete", "pclq", "free", dev)

@@ -35,9 +35,18 @@ func judge(err error, path *field.Path, clique *grove.PodCliqueTemplateSpec, pod
 		return finding{warnings: []string{unchecked(path, clique, status.Message)}}
 	case isAboutAPod(&status):
 		return judgeCauses(&status, path, clique, pod)
+	case namespaceIsNew(&status, clique):
+		return finding{}
 	default:
 		return finding{warnings: []string{refusedNow(path, clique, status.Message)}}
 	}
+}
+
+// namespaceIsNew says whether a pod was refused because the account that each namespace
+// gets is still being made. It is there before any pod, so nobody needs to hear of it.
+func namespaceIsNew(status *metav1.Status, clique *grove.PodCliqueTemplateSpec) bool {
+	return status.Code == http.StatusForbidden && clique.Spec.PodSpec.ServiceAccountName == "" &&
+		strings.HasSuffix(status.Message, `serviceaccount "default" not found`)
 }
 
 // isAboutAPod says whether a refusal is the API server's own validation of a pod.

@@ -73,12 +73,14 @@ func TestAnswers(t *testing.T) {
 		"a container of ours": {err: podInvalid(field.Required(in("spec.containers[1].image"), "")), warnings: []string{"spec.containers[1].image"}},
 		"a variable":          {err: podInvalid(field.Invalid(in("spec.containers[0].env[8].valueFrom"), "x", "no")), fields: []string{of + ".spec.podSpec.containers[0].env[1].valueFrom"}},
 
-		"forbidden":               {err: apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: q")), warnings: []string{"would be refused now", "exceeded quota: q"}},
-		"a webhook's 422":         {err: apierrors.NewGenericServerResponse(422, "post", pods, "p", "no", 0, true), warnings: []string{"would be refused now"}},
-		"422 of another kind":     {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Policy"}, "p", field.ErrorList{field.Required(in("spec.containers[0].image"), "")}), warnings: []string{"would be refused now"}},
-		"422 without fields":      {err: podInvalid(), warnings: []string{"would be refused now"}},
-		"a webhook without a dry": {err: apierrors.NewBadRequest("admission webhook does not support dry run"), warnings: []string{"does not support dry run"}},
-		"not found":               {err: apierrors.NewNotFound(pods, "p"), warnings: []string{"would be refused now"}},
+		"forbidden":                      {err: apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: q")), warnings: []string{"would be refused now", "exceeded quota: q"}},
+		"the account of a new namespace": {err: apierrors.NewForbidden(pods, "p", errors.New(`error looking up service account ns/default: serviceaccount "default" not found`))},
+		"another account":                {err: apierrors.NewForbidden(pods, "p", errors.New(`error looking up service account ns/mine: serviceaccount "mine" not found`)), warnings: []string{"would be refused now"}},
+		"a webhook's 422":                {err: apierrors.NewGenericServerResponse(422, "post", pods, "p", "no", 0, true), warnings: []string{"would be refused now"}},
+		"422 of another kind":            {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Policy"}, "p", field.ErrorList{field.Required(in("spec.containers[0].image"), "")}), warnings: []string{"would be refused now"}},
+		"422 without fields":             {err: podInvalid(), warnings: []string{"would be refused now"}},
+		"a webhook without a dry":        {err: apierrors.NewBadRequest("admission webhook does not support dry run"), warnings: []string{"does not support dry run"}},
+		"not found":                      {err: apierrors.NewNotFound(pods, "p"), warnings: []string{"would be refused now"}},
 
 		"too many requests": {err: apierrors.NewTooManyRequestsError("later"), warnings: []string{of + ": the pods of clique worker were not tried out: Too many requests: later"}},
 		"an internal error": {err: apierrors.NewInternalError(errors.New("webhook is down")), warnings: []string{"not tried out", "webhook is down"}},
@@ -105,6 +107,17 @@ func TestAnswers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An account that the template names is the author's to make, whatever its name.
+func TestAnAccountThatTheTemplateNamesIsToldOf(t *testing.T) {
+	pcs := llm()
+	clique := &pcs.Spec.Template.Cliques[0]
+	clique.Spec.PodSpec.ServiceAccountName = "default"
+	missing := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New(`error looking up service account ns/default: serviceaccount "default" not found`))
+	if got := judge(missing, field.NewPath("cliques"), clique, render(pcs, clique)); len(got.warnings) != 1 {
+		t.Errorf("warnings: %q", got.warnings)
 	}
 }
 

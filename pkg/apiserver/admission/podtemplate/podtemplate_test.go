@@ -58,7 +58,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code := http.StatusCreated
 	if err != nil {
 		status := apierrors.NewInternalError(err).Status()
-		if known, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // made above, never wrapped
+		if known, ok := err.(apierrors.APIStatus); ok {
 			status = known.Status()
 		}
 		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
