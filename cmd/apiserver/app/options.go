@@ -17,6 +17,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/copse-dev/copse/pkg/apiserver"
+	"github.com/copse-dev/copse/pkg/apiserver/admission"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
 	"github.com/copse-dev/copse/pkg/version"
 )
@@ -53,6 +54,7 @@ func NewOptions() *Options {
 		scheme:      scheme,
 		codecs:      codecs,
 	}
+	admission.AddTo(o.Recommended)
 	o.Recommended.Etcd.StorageConfig.EncodeVersioner = apiserver.StorageVersioner()
 	o.Recommended.SecureServing.BindPort = 8443
 	// Without these the end of the server waits a minute for watches, which end by

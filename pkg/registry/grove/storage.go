@@ -29,7 +29,7 @@ func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, refus
 	if err != nil {
 		return nil, fmt.Errorf("podcliques: %w", err)
 	}
-	groups, err := podcliquescalinggroup.NewStorage(typer, refusals, optsGetter)
+	groups, err := podcliquescalinggroup.NewStorage(typer, sets.PodCliqueSet, refusals, optsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("podcliquescalinggroups: %w", err)
 	}

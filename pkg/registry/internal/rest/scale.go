@@ -26,6 +26,8 @@ type Scalable[T runtime.Object] struct {
 	Get func(obj T) (spec, status int32, selector string)
 	// Set changes the wanted size.
 	Set func(obj T, replicas int32)
+	// Bounds returns the sizes that the object may be given.
+	Bounds func(ctx context.Context, obj T) (Bounds, error)
 }
 
 // ScaleREST is the scale subresource of a kind. A change of scale is an update of the
@@ -176,10 +178,12 @@ func (s *scaledObject[T]) UpdatedObject(ctx context.Context, old runtime.Object)
 	if err := s.validate(scale, accessor); err != nil {
 		return nil, err
 	}
-
 	typed, ok := obj.(T)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("scale of %T", obj))
+	}
+	if err := s.validateSize(ctx, typed, oldScale.Spec.Replicas, scale.Spec.Replicas); err != nil {
+		return nil, err
 	}
 	s.rest.scalable.Set(typed, scale.Spec.Replicas)
 	accessor.SetResourceVersion(scale.ResourceVersion)
@@ -191,8 +195,7 @@ func (s *scaledObject[T]) UpdatedObject(ctx context.Context, old runtime.Object)
 	return obj, nil
 }
 
-// validate checks what is wrong with the Scale itself; whether the object may have
-// that size is for the object's own rules.
+// validate checks what is wrong with the Scale itself.
 func (s *scaledObject[T]) validate(scale *scheme.Scale, parent metav1.Object) error {
 	if scale.Name != "" && scale.Name != parent.GetName() {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the Scale (%s) does not match the request (%s)", scale.Name, parent.GetName()))
@@ -201,10 +204,21 @@ func (s *scaledObject[T]) validate(scale *scheme.Scale, parent metav1.Object) er
 		return apierrors.NewConflict(s.rest.store.DefaultQualifiedResource, s.name,
 			fmt.Errorf("the object has UID %s, the request asks for %s", parent.GetUID(), scale.UID))
 	}
-	if scale.Spec.Replicas < 0 {
-		return apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), s.name, field.ErrorList{
-			field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be 0 or more").WithOrigin("minimum"),
-		})
+	return nil
+}
+
+// validateSize checks that the object may have the size that is asked for. An object
+// that is outside its bounds already may stay what it is.
+func (s *scaledObject[T]) validateSize(ctx context.Context, obj T, current, replicas int32) error {
+	if replicas == current {
+		return nil
+	}
+	bounds, err := s.rest.scalable.Bounds(ctx, obj)
+	if err != nil {
+		return err
+	}
+	if errs := bounds.validate(replicas, field.NewPath("spec", "replicas")); len(errs) > 0 {
+		return apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), s.name, errs)
 	}
 	return nil
 }

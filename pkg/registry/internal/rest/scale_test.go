@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/scale/scheme"
@@ -29,6 +30,9 @@ func newScaleREST(selector string) *ScaleREST[*grove.PodClique] {
 			return clique.Spec.Replicas, clique.Status.Replicas, selector
 		},
 		Set: func(clique *grove.PodClique, replicas int32) { clique.Spec.Replicas = replicas },
+		Bounds: func(context.Context, *grove.PodClique) (Bounds, error) {
+			return Bounds{Min: 2, MinOf: "minAvailable", Max: 9, MaxOf: "maxReplicas"}, nil
+		},
 	})
 }
 
@@ -179,6 +183,8 @@ func TestScaleRefuses(t *testing.T) {
 		"another name":                {mkClique(), func(scale *scheme.Scale) { scale.Name = "other" }, apierrors.IsBadRequest},
 		"another UID":                 {mkClique(), func(scale *scheme.Scale) { scale.UID = "other" }, apierrors.IsConflict},
 		"negative replicas":           {mkClique(), func(scale *scheme.Scale) { scale.Spec.Replicas = -1 }, apierrors.IsInvalid},
+		"too few replicas":            {mkClique(), func(scale *scheme.Scale) { scale.Spec.Replicas = 1 }, apierrors.IsInvalid},
+		"too many replicas":           {mkClique(), func(scale *scheme.Scale) { scale.Spec.Replicas = 10 }, apierrors.IsInvalid},
 	} {
 		if updated, err := update(tc.obj, tc.change); err == nil || !tc.is(err) {
 			t.Errorf("%s: got %v, error %v", name, updated, err)
@@ -191,6 +197,66 @@ func TestScaleRefuses(t *testing.T) {
 		if updated, err := update(mkClique(), change); err != nil {
 			t.Errorf("%s: got %v, error %v", name, updated, err)
 		}
+	}
+}
+
+// A rule that came later, or a bound that was lowered, does not hold up what leaves the
+// size alone.
+func TestScaleLetsASizeOutOfBoundsBe(t *testing.T) {
+	clique := mkClique()
+	clique.Spec.Replicas = 12
+	if updated, err := update(clique, func(scale *scheme.Scale) { scale.Spec.Replicas = 12 }); err != nil {
+		t.Errorf("got %v, error %v", updated, err)
+	}
+	if updated, err := update(clique, func(scale *scheme.Scale) { scale.Spec.Replicas = 11 }); !apierrors.IsInvalid(err) {
+		t.Errorf("another size out of bounds: got %v, error %v", updated, err)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	within := Bounds{Min: 2, MinOf: "minAvailable", Max: 4, MaxOf: "maxReplicas"}
+	const text = "must be 0, or from 2 (minAvailable) to 4 (maxReplicas)"
+	for name, tc := range map[string]struct {
+		bounds   Bounds
+		replicas int32
+		want     string
+	}{
+		"idle":              {within, 0, ""},
+		"lowest":            {within, 2, ""},
+		"highest":           {within, 4, ""},
+		"negative":          {within, -1, text},
+		"below":             {within, 1, text},
+		"above":             {within, 5, text},
+		"no minimum":        {Bounds{Max: 4, MaxOf: "maxReplicas"}, 1, ""},
+		"above, no minimum": {Bounds{Max: 4, MaxOf: "maxReplicas"}, 5, "must be from 0 to 4 (maxReplicas)"},
+		"training":          {FixedInTraining(), 1, "is immutable in Training"},
+	} {
+		errs := tc.bounds.validate(tc.replicas, field.NewPath("spec", "replicas"))
+		if tc.want == "" {
+			if len(errs) > 0 {
+				t.Errorf("%s: %v", name, errs)
+			}
+			continue
+		}
+		if len(errs) != 1 || errs[0].Field != "spec.replicas" || errs[0].Detail != tc.want {
+			t.Errorf("%s: %v, want %q", name, errs, tc.want)
+		}
+	}
+}
+
+// Where the bounds cannot be found out nothing is changed.
+func TestScaleHandsErrorsOfBoundsOn(t *testing.T) {
+	refusal := apierrors.NewServiceUnavailable("etcd is away")
+	r := newScaleREST("app=worker")
+	r.scalable.Bounds = func(context.Context, *grove.PodClique) (Bounds, error) { return Bounds{}, refusal }
+	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		scale := old.DeepCopyObject().(*scheme.Scale)
+		scale.Spec.Replicas = 4
+		return scale, nil
+	})
+	scaled := &scaledObject[*grove.PodClique]{UpdatedObjectInfo: info, rest: r, name: "worker"}
+	if updated, err := scaled.UpdatedObject(context.Background(), mkClique()); !errors.Is(err, refusal) {
+		t.Errorf("got %v, error %v", updated, err)
 	}
 }
 

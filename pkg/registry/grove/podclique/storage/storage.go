@@ -8,8 +8,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/registry/grove/podclique"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
@@ -58,12 +56,6 @@ func NewStorage(typer runtime.ObjectTyper, refusals internalrest.Refusals, optsG
 	return Storage{
 		PodClique: &REST{store},
 		Status:    internalrest.NewStatusREST(store, podclique.NewStatusStrategy(strategy), refusals),
-		Scale: internalrest.NewScaleREST(store, internalrest.Scalable[*grove.PodClique]{
-			GroupVersion: grovev1alpha1.SchemeGroupVersion,
-			Get: func(clique *grove.PodClique) (int32, int32, string) {
-				return clique.Spec.Replicas, clique.Status.Replicas, labels.PodsOfClique(clique.Name)
-			},
-			Set: func(clique *grove.PodClique, replicas int32) { clique.Spec.Replicas = replicas },
-		}),
+		Scale:     internalrest.NewScaleREST(store, scalable()),
 	}, nil
 }

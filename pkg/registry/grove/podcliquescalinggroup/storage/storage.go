@@ -8,8 +8,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliquescalinggroup"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
@@ -38,8 +36,8 @@ func (*REST) ShortNames() []string { return []string{"pcsg"} }
 func (*REST) Categories() []string { return []string{"grove"} }
 
 // NewStorage returns the endpoints, over one store. refusals is told of refused moves of
-// the status.
-func NewStorage(typer runtime.ObjectTyper, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (Storage, error) {
+// the status, and sets is where the sets of scaling groups are found.
+func NewStorage(typer runtime.ObjectTyper, sets rest.Getter, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (Storage, error) {
 	strategy := podcliquescalinggroup.NewStrategy(typer)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &grove.PodCliqueScalingGroup{} },
@@ -58,12 +56,6 @@ func NewStorage(typer runtime.ObjectTyper, refusals internalrest.Refusals, optsG
 	return Storage{
 		PodCliqueScalingGroup: &REST{store},
 		Status:                internalrest.NewStatusREST(store, podcliquescalinggroup.NewStatusStrategy(strategy), refusals),
-		Scale: internalrest.NewScaleREST(store, internalrest.Scalable[*grove.PodCliqueScalingGroup]{
-			GroupVersion: grovev1alpha1.SchemeGroupVersion,
-			Get: func(group *grove.PodCliqueScalingGroup) (int32, int32, string) {
-				return group.Spec.Replicas, group.Status.Replicas, labels.PodsOfScalingGroup(group.Name)
-			},
-			Set: func(group *grove.PodCliqueScalingGroup, replicas int32) { group.Spec.Replicas = replicas },
-		}),
+		Scale:                 internalrest.NewScaleREST(store, scalable(sets)),
 	}, nil
 }

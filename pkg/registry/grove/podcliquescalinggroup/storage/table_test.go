@@ -11,6 +11,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
 
 func TestColumns(t *testing.T) {
@@ -25,12 +26,14 @@ func TestColumns(t *testing.T) {
 				Spec:       grove.PodCliqueScalingGroupSpec{Replicas: 8, MinAvailable: ptr.To[int32](6)},
 				Status: grove.PodCliqueScalingGroupStatus{
 					Replicas: 8, AvailableReplicas: 1, ScheduledReplicas: 2, UpdatedReplicas: 3,
-					Conditions: []metav1.Condition{{Type: grovev1alpha1.ConditionTypeMinAvailableBreached, Status: metav1.ConditionTrue}},
+					Conditions:      []metav1.Condition{{Type: grovev1alpha1.ConditionTypeMinAvailableBreached, Status: metav1.ConditionTrue, Reason: "TooFew", Message: "1 of 6"}},
+					ObservedAttempt: 4,
 				},
 			},
 			want: map[string]any{
 				"Name": "llm-0-decode", "Min Available": int32(6), "Replicas": int32(8), "Available": int32(1),
 				"Scheduled": int32(2), "Updated": int32(3), "Breached": "True", "Age": "60m",
+				"Waiting For": "TooFew", "Attempt": int32(4), "Message": "1 of 6",
 			},
 		},
 	}
@@ -67,6 +70,28 @@ func TestEmptyObjectHasACellForEachColumn(t *testing.T) {
 			if got, want := len(row.Cells), len(columns().Definitions); got != want {
 				t.Errorf("%d cells in %d columns", got, want)
 			}
+		}
+	}
+}
+
+func TestWaitingForColumn(t *testing.T) {
+	breached := func(replicas int32, status metav1.ConditionStatus, reason string) *grove.PodCliqueScalingGroup {
+		return &grove.PodCliqueScalingGroup{Spec: grove.PodCliqueScalingGroupSpec{Replicas: replicas}, Status: grove.PodCliqueScalingGroupStatus{
+			Conditions: []metav1.Condition{{Type: grovev1alpha1.ConditionTypeMinAvailableBreached, Status: status, Reason: reason}},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		group *grove.PodCliqueScalingGroup
+		want  string
+	}{
+		"new":             {&grove.PodCliqueScalingGroup{}, ""},
+		"available":       {breached(2, metav1.ConditionFalse, "Enough"), ""},
+		"never available": {breached(2, metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable), "NeverAvailable"},
+		"breached":        {breached(2, metav1.ConditionTrue, "TooFew"), "TooFew"},
+		"scaled to 0":     {breached(0, metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable), ""},
+	} {
+		if got, _ := internalrest.WaitingFor(tc.group.Status.Conditions, blockers(tc.group)...); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }

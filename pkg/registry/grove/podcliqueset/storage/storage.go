@@ -8,8 +8,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
-	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
@@ -59,12 +57,6 @@ func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, refus
 	return Storage{
 		PodCliqueSet: &REST{store},
 		Status:       internalrest.NewStatusREST(store, podcliqueset.NewStatusStrategy(strategy), refusals),
-		Scale: internalrest.NewScaleREST(store, internalrest.Scalable[*grove.PodCliqueSet]{
-			GroupVersion: grovev1alpha1.SchemeGroupVersion,
-			Get: func(pcs *grove.PodCliqueSet) (int32, int32, string) {
-				return pcs.Spec.Replicas, pcs.Status.Replicas, labels.PodsOfSet(pcs.Name)
-			},
-			Set: func(pcs *grove.PodCliqueSet, replicas int32) { pcs.Spec.Replicas = replicas },
-		}),
+		Scale:        internalrest.NewScaleREST(store, scalable()),
 	}, nil
 }

@@ -25,12 +25,12 @@ func columns() internalrest.Columns[*grove.PodCliqueSet] {
 			{Name: "Phase", Type: "string", Description: "where the workload is in its life"},
 			{Name: "Replicas", Type: "string", Description: "available replicas of those wanted; in Training, available or succeeded ones"},
 			{Name: "Pods", Type: "string", Description: "pods that are Ready of those wanted; in Training, Ready or succeeded ones"},
+			{Name: "Updated", Type: "string", Description: "replicas that follow the current template of those wanted; in Training the template does not change"},
 			{Name: "Restarts", Type: "string", Description: "restarts so far, of those allowed in Training"},
 			{Name: "Waiting For", Type: "string", Description: "what holds the set back"},
 			internalrest.AgeColumn(),
 			{Name: "Started", Type: "string", Priority: 1, Description: "time since the set first ran"},
 			{Name: "Duration", Type: "string", Priority: 1, Description: "how long a finished set ran"},
-			{Name: "Updated", Type: "integer", Priority: 1, Description: "replicas that follow the current template"},
 			{Name: "Hash", Type: "string", Priority: 1, Description: "hash of the current template"},
 		},
 		Cells: cells,
@@ -52,12 +52,12 @@ func cells(pcs *grove.PodCliqueSet, now time.Time) []any {
 		phase(pcs),
 		fmt.Sprintf("%d/%d", status.AvailableReplicas, pcs.Spec.Replicas),
 		fmt.Sprintf("%d/%d", status.AvailablePods, status.Pods),
+		updated(pcs),
 		restarts(pcs),
 		waitingFor(pcs),
 		internalrest.Age(pcs, now),
 		started,
 		ran,
-		status.UpdatedReplicas,
 		ptr.Deref(status.CurrentGenerationHash, ""),
 	}
 }
@@ -72,6 +72,13 @@ func phase(pcs *grove.PodCliqueSet) string {
 		return "Failing"
 	}
 	return string(pcs.Status.Phase)
+}
+
+func updated(pcs *grove.PodCliqueSet) string {
+	if pcs.Spec.WorkloadType == grove.WorkloadTypeTraining {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", pcs.Status.UpdatedReplicas, pcs.Spec.Replicas)
 }
 
 func restarts(pcs *grove.PodCliqueSet) string {

@@ -34,7 +34,7 @@ func TestColumns(t *testing.T) {
 			},
 			want: map[string]any{
 				"Name": "llama-ft", "Type": "Training", "Phase": "Succeeded", "Replicas": "2/2", "Pods": "16/16", "Restarts": "1/3",
-				"Waiting For": "", "Age": "3h", "Started": "120m", "Duration": "30m", "Updated": int32(2), "Hash": "hash",
+				"Waiting For": "", "Age": "3h", "Started": "120m", "Duration": "30m", "Updated": "", "Hash": "hash",
 			},
 		},
 		"inference set that waits": {
@@ -42,7 +42,7 @@ func TestColumns(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "serve", CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
 				Spec:       grove.PodCliqueSetSpec{Replicas: 2, WorkloadType: grove.WorkloadTypeInference},
 				Status: grove.PodCliqueSetStatus{
-					Phase: grove.PodCliqueSetPending, Pods: 24,
+					Phase: grove.PodCliqueSetPending, Pods: 24, UpdatedReplicas: 1,
 					ReplicaStatuses: []grove.PodCliqueSetReplicaStatus{
 						{Index: 0},
 						{Index: 1, WaitingFor: &grove.WaitingFor{Clique: "router", Status: "Ready", Have: 1, Want: 3}},
@@ -52,7 +52,7 @@ func TestColumns(t *testing.T) {
 			},
 			want: map[string]any{
 				"Name": "serve", "Type": "Inference", "Phase": "Pending", "Replicas": "0/2", "Pods": "0/24", "Restarts": "",
-				"Waiting For": "router Ready (1/3)", "Age": "60m", "Started": "<none>", "Duration": "<none>", "Updated": int32(0), "Hash": "",
+				"Waiting For": "router Ready (1/3)", "Age": "60m", "Started": "<none>", "Duration": "<none>", "Updated": "1/2", "Hash": "",
 			},
 		},
 	}

@@ -1,0 +1,59 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/copse-dev/copse/pkg/apis/grove"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/apis/grove/validation"
+	"github.com/copse-dev/copse/pkg/labels"
+	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
+)
+
+// scalable says that a set scales by whole replicas.
+func scalable() internalrest.Scalable[*grove.PodCliqueSet] {
+	return internalrest.Scalable[*grove.PodCliqueSet]{
+		GroupVersion: grovev1alpha1.SchemeGroupVersion,
+		Get: func(pcs *grove.PodCliqueSet) (int32, int32, string) {
+			return pcs.Spec.Replicas, pcs.Status.Replicas, labels.PodsOfSet(pcs.Name)
+		},
+		Set:    func(pcs *grove.PodCliqueSet, replicas int32) { pcs.Spec.Replicas = replicas },
+		Bounds: bounds,
+	}
+}
+
+// bounds lets a set have as many replicas as its pods allow.
+func bounds(_ context.Context, pcs *grove.PodCliqueSet) (internalrest.Bounds, error) {
+	if pcs.Spec.WorkloadType == grove.WorkloadTypeTraining {
+		return internalrest.FixedInTraining(), nil
+	}
+	pods := max(podsPerReplica(&pcs.Spec.Template), 1)
+	return internalrest.Bounds{
+		Max:   int32(validation.MaxPodsPerSet / pods),
+		MaxOf: fmt.Sprintf("%d pods in each replica, of at most %d in a set", pods, validation.MaxPodsPerSet),
+	}, nil
+}
+
+// podsPerReplica counts in 64 bits: a product of two sizes need not fit into 32.
+func podsPerReplica(template *grove.PodCliqueSetTemplateSpec) int64 {
+	copies := map[string]int64{}
+	for i := range template.PodCliqueScalingGroups {
+		group := &template.PodCliqueScalingGroups[i]
+		for _, name := range group.CliqueNames {
+			copies[name] = int64(ptr.Deref(group.Replicas, 1))
+		}
+	}
+	var pods int64
+	for i := range template.Cliques {
+		clique := &template.Cliques[i]
+		n := int64(clique.Spec.Replicas)
+		if c, member := copies[clique.Name]; member {
+			n *= c
+		}
+		pods += n
+	}
+	return pods
+}
