@@ -181,8 +181,8 @@ func identityProblem(s Situation) Decision {
 
 func definitionsProblem(s Situation) Decision {
 	return Decision{Step: Shut, Reason: ReasonDefinitions, Message: fmt.Sprintf(
-		"the cluster has CustomResourceDefinitions of the groups that this server serves: %s. Their objects would seem to be gone, and the garbage collector would delete their pods. %s "+
-			"Export their objects, end their workloads and delete the definitions",
+		"the cluster has CustomResourceDefinitions of the groups that this server serves: %s. To the garbage collector their objects would seem to be gone. %s, until they are: "+
+			"export the objects, end their workloads and delete the definitions",
 		some(s.Evidence.Definitions), stake)}
 }
 
@@ -205,13 +205,13 @@ func podsProblem(s Situation) Decision {
 }
 
 // stake says what would happen otherwise.
-const stake = "Every request is answered with 503 until then, so that no pod is deleted."
+const stake = "Every request is answered with 503, so that no pod is deleted"
 
 // shut says why, and names the ways out.
 func shut(s Situation, reason Reason, fact string) Decision {
 	namespace, name, _ := strings.Cut(s.ConfigMap, "/")
 	return Decision{Step: Shut, Reason: reason, Message: fmt.Sprintf(
-		"%s. %s Bring the right etcd back; or accept this one, which lets the pods go that it does not know: "+
+		"%s. %s, until the right etcd is back, or this one is accepted, which lets the pods go that it does not know: "+
 			"kubectl -n %s annotate configmap %s %s=%s (create the ConfigMap if there is none)",
 		fact, stake, namespace, name, AcceptAnnotation, Acceptance(s.Reading))}
 }

@@ -71,11 +71,11 @@ type Guard struct {
 	// history than its successor.
 	last    *Reading
 	changed bool
-	// read, record and readAt are what was last read of the ConfigMap.
-	read     *corev1.ConfigMap
-	record   Record
-	readAt   time.Time
-	raisedAt time.Time
+	// read and record are what was last read of the ConfigMap.
+	read      *corev1.ConfigMap
+	record    Record
+	readAt    time.Time
+	writtenAt time.Time
 	// idleSince is since when an acceptance is seen that nothing asks for.
 	idleSince time.Time
 	// evidence is what was last found, while that keeps the server shut.
@@ -357,7 +357,8 @@ func (g *Guard) raise(ctx context.Context, reading Reading) error {
 		g.idleSince = now
 	}
 	idle := !g.idleSince.IsZero() && now.Sub(g.idleSince) >= idleAcceptance
-	if reading.Revision <= g.record.Revision && !idle || (!g.raisedAt.IsZero() && now.Sub(g.raisedAt) < raiseInterval) {
+	raises := reading.Revision > g.record.Revision && (g.writtenAt.IsZero() || now.Sub(g.writtenAt) >= raiseInterval)
+	if !raises && !idle {
 		return nil
 	}
 	raised := g.record
@@ -365,7 +366,8 @@ func (g *Guard) raise(ctx context.Context, reading Reading) error {
 	if idle {
 		raised.Accept = ""
 	}
-	g.raisedAt = now
+	// One that fails is not tried at once again either.
+	g.writtenAt = now
 	if err := g.write(ctx, raised); err != nil {
 		if !g.memory.Verified {
 			return err
@@ -389,7 +391,8 @@ func (g *Guard) write(ctx context.Context, record Record) error {
 	if err != nil {
 		return err
 	}
-	g.read, g.record, g.readAt = written, recordOf(written), g.clock.Now()
+	now := g.clock.Now()
+	g.read, g.record, g.readAt, g.writtenAt = written, recordOf(written), now, now
 	return nil
 }
 

@@ -1,0 +1,183 @@
+package storageguard
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// serve runs a server whose requests go through the guard's handler.
+func serve(t *testing.T, g *Guard, next http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	scheme.AddUnversionedTypes(schema.GroupVersion{Version: "v1"}, &metav1.Status{})
+	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis"), GrouplessAPIPrefixes: sets.NewString()}
+	server := httptest.NewServer(filters.WithRequestInfo(g.Handler(next, serializer.NewCodecFactory(scheme)), resolver))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func get(t *testing.T, server *httptest.Server, path string) (*http.Response, string) {
+	t.Helper()
+	response, err := server.Client().Get(server.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+const (
+	onePath   = "/apis/grove.io/v1alpha1/namespaces/team/podcliques/a"
+	listPath  = "/apis/grove.io/v1alpha1/podcliques"
+	watchPath = "/apis/grove.io/v1alpha1/podcliques?watch=true"
+)
+
+// isRefused expects the answer of a shut server, whole and well formed.
+func isRefused(t *testing.T, what string, response *http.Response, body string, reason Reason) {
+	t.Helper()
+	var status metav1.Status
+	if err := json.Unmarshal([]byte(body), &status); err != nil {
+		t.Fatalf("%s: %v in %q", what, err, body)
+	}
+	if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "1" || response.Header.Get("Content-Encoding") != "" {
+		t.Errorf("%s: answered with %d, headers %v", what, response.StatusCode, response.Header)
+	}
+	if !apierrors.HasStatusCause(&apierrors.StatusError{ErrStatus: status}, metav1.CauseType(reason)) || status.Reason != metav1.StatusReasonServiceUnavailable || status.Message == "" {
+		t.Errorf("%s: status %+v", what, status)
+	}
+}
+
+func TestAShutServerRefusesEveryRequestForAResource(t *testing.T) {
+	w := newWorld(t)
+	g := w.server(startEtcd(t)).Guard
+	server := serve(t, g, func(w http.ResponseWriter, req *http.Request) { fmt.Fprint(w, "answered") })
+	for _, path := range []string{onePath, onePath + "/status", listPath, watchPath} {
+		response, body := get(t, server, path)
+		isRefused(t, path, response, body, ReasonUnverified)
+	}
+	// Discovery, by which kubectl gets to the answer above.
+	for _, path := range []string{"/apis/grove.io/v1alpha1", "/apis", "/readyz", "/openapi/v3"} {
+		if response, body := get(t, server, path); response.StatusCode != http.StatusOK || body != "answered" {
+			t.Errorf("%s is answered with %d: %s", path, response.StatusCode, body)
+		}
+	}
+	g.look(t.Context())
+	if response, body := get(t, server, onePath); response.StatusCode != http.StatusOK || body != "answered" {
+		t.Errorf("an open server answers %d: %s", response.StatusCode, body)
+	}
+}
+
+// The server is open, and etcd is replaced before the next answer.
+func TestNoAnswerOfAWrongEtcdLeavesTheServer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path    string
+		answer  func(w http.ResponseWriter, req *http.Request) error
+		refused bool
+	}{
+		"not found": {onePath, func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Header().Set("Content-Length", "7")
+			w.WriteHeader(http.StatusNotFound)
+			_, err := w.Write([]byte("no such"))
+			return err
+		}, true},
+		"a list": {listPath, func(w http.ResponseWriter, _ *http.Request) error {
+			_, err := w.Write([]byte("items"))
+			return err
+		}, true},
+		"a watch": {watchPath, func(w http.ResponseWriter, req *http.Request) error {
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			<-req.Context().Done()
+			_, err := w.Write([]byte("event"))
+			return err
+		}, true},
+		"an object": {onePath, func(w http.ResponseWriter, _ *http.Request) error {
+			_, err := w.Write([]byte("object"))
+			return err
+		}, false},
+		"a refusal": {listPath, func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(http.StatusForbidden)
+			return nil
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			right, wrong, world := startEtcd(t), startEtcd(t), newWorld(t)
+			g := world.server(right)
+			g.look(t.Context())
+			ended := make(chan error, 1)
+			server := serve(t, g.Guard, func(w http.ResponseWriter, req *http.Request) {
+				g.mu.Lock()
+				g.etcd = wrong
+				g.mu.Unlock()
+				ended <- tc.answer(w, req)
+			})
+			response, body := get(t, server, tc.path)
+			err := <-ended
+			if !tc.refused {
+				if response.StatusCode == http.StatusServiceUnavailable || err != nil {
+					t.Errorf("answered with %d %q, error %v", response.StatusCode, body, err)
+				}
+				return
+			}
+			isRefused(t, name, response, body, ReasonNoIdentity)
+			if !errors.Is(err, errRefused) {
+				t.Errorf("the handler goes on: %v", err)
+			}
+		})
+	}
+}
+
+func TestAWatchOfTheRightEtcdStreams(t *testing.T) {
+	g := newWorld(t).server(startEtcd(t))
+	g.look(t.Context())
+	sent := make(chan struct{})
+	server := serve(t, g.Guard, func(w http.ResponseWriter, req *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-sent
+		fmt.Fprintln(w, "event")
+		w.(http.Flusher).Flush()
+		<-req.Context().Done()
+	})
+	response, err := server.Client().Get(server.URL + watchPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	close(sent)
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(response.Body).ReadString('\n')
+		line <- text
+	}()
+	select {
+	case text := <-line:
+		if text != "event\n" {
+			t.Errorf("received %q", text)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("no event arrives")
+	}
+}
