@@ -222,6 +222,22 @@ func (c *Cluster) Start(t *testing.T, component string) {
 	c.tool(t, "start", component)
 }
 
+// Begin starts a stopped process and does not wait until it can do its work.
+func (c *Cluster) Begin(t *testing.T, component string) {
+	t.Helper()
+	c.tool(t, "start", component, "--wait=false")
+}
+
+// Data is the folder of a process's data, such as that of an etcd.
+func (c *Cluster) Data(component string) string {
+	return filepath.Join(c.dir, "data", component)
+}
+
+// Certs is the folder of the cluster's keys and certificates.
+func (c *Cluster) Certs() string {
+	return filepath.Join(c.dir, "certs")
+}
+
 // Log is what a process has written since the cluster started.
 func (c *Cluster) Log(t *testing.T, component string) string {
 	t.Helper()
@@ -232,11 +248,11 @@ func (c *Cluster) Log(t *testing.T, component string) string {
 	return string(text)
 }
 
-func (c *Cluster) tool(t *testing.T, verb, component string) {
+func (c *Cluster) tool(t *testing.T, verb, component string, flags ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), verb, component, "--dir", c.dir).CombinedOutput()
+	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), append([]string{verb, component, "--dir", c.dir}, flags...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("cluster %s %s: %v\n%s", verb, component, err, out)
 	}
