@@ -376,6 +376,8 @@ func TestAnEmptyEtcdThatIsAccepted(t *testing.T) {
 		}
 		return err
 	})
+	// It waits for revisions of the lost etcd, as its reads follow its writes.
+	cluster.Kill(t, "copse-controller-manager")
 	ns.Apply(training("job", 1, 2, "1s"))
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
-
 )
 
 const (
@@ -133,7 +132,7 @@ func (c *cluster) tell(ctx context.Context, eventType, reason, note string) erro
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	_, err := c.core.EventsV1().Events(c.namespace).Create(ctx, &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: c.namespace, GenerateName: ConfigMapName + "."},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: c.namespace, GenerateName: ConfigMapName + "-"},
 		EventTime:           metav1.NowMicro(),
 		ReportingController: reporter,
 		ReportingInstance:   c.instance,

@@ -203,6 +203,12 @@ func (g *Guard) try(ctx context.Context, lifetime time.Duration) error {
 	decision := Decide(situation)
 	// What was found a while ago keeps the server shut, and never opens it.
 	if decision.Step == Look || (decision.Step != Shut && situation.Evidence != nil) {
+		if g.changed {
+			// Owners are listed from caches that are filled from the etcd before. The next
+			// process looks.
+			g.end()
+			return nil
+		}
 		if situation.Evidence, err = g.gather(ctx); err != nil {
 			return err
 		}
@@ -331,7 +337,7 @@ func (g *Guard) accept(ctx context.Context, reading Reading) error {
 	}
 	g.evidence = nil
 	g.tell(ctx, corev1.EventTypeWarning, "StorageAccepted",
-		fmt.Sprintf("The storage %s was accepted by annotation. Pods that it does not know are deleted.", acceptance))
+		fmt.Sprintf("The storage %s was accepted by annotation. Pods that it does not know are deleted. If its revision is lower than before, restart copse-controller-manager.", acceptance))
 	return g.try(ctx, recordLifetime)
 }
 
@@ -399,8 +405,7 @@ func (g *Guard) write(ctx context.Context, record Record) error {
 // open lets requests in, unless this process has seen another etcd.
 func (g *Guard) open(reading Reading) error {
 	if g.changed {
-		g.shut.Store(&Decision{Step: Shut, Reason: ReasonReplaced, Message: "etcd was replaced while this server ran: it ends, to be started anew"})
-		g.replaced(errors.New("etcd was replaced while this server ran, and its caches may hold what is not there: it has to start anew"))
+		g.end()
 		return nil
 	}
 	g.memory = Memory{Verified: true, ID: reading.ID, Revision: g.highest(reading), Accepted: g.record.Accepted}
@@ -409,6 +414,14 @@ func (g *Guard) open(reading Reading) error {
 		klog.InfoS("The storage is the right one: requests are answered", "id", reading.ID, "revision", reading.Revision)
 	}
 	return nil
+}
+
+// end has the process end, to be started anew.
+func (g *Guard) end() {
+	before := g.shut.Swap(&Decision{Step: Shut, Reason: ReasonReplaced, Message: "etcd was replaced while this server ran: it ends, to be started anew"})
+	if before == nil || before.Reason != ReasonReplaced {
+		g.replaced(errors.New("etcd was replaced while this server ran, and its caches may hold what is not there: it has to start anew"))
+	}
 }
 
 // close shuts the server, and tells it once.

@@ -2,7 +2,6 @@ package storageguard
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -104,14 +103,12 @@ func (v *verifier) WriteHeader(code int) {
 	v.ResponseWriter.WriteHeader(code)
 }
 
-// errRefused ends a handler whose answer was replaced.
-var errRefused = errors.New("the answer was replaced: the storage is not the right one")
-
-// Write writes the body, after the header.
+// Write writes the body, after the header. That of a refused answer goes nowhere: the
+// handler has nothing to report.
 func (v *verifier) Write(body []byte) (int, error) {
 	v.WriteHeader(http.StatusOK)
 	if v.refused {
-		return 0, errRefused
+		return len(body), nil
 	}
 	return v.ResponseWriter.Write(body)
 }
