@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
@@ -230,18 +231,25 @@ func TestTheAuthorityOfTheAggregationLayerIsReplacedWithoutARestart(t *testing.T
 		believes(oldClient, true)
 		client.replace(t, "front-proxy-client")
 		replace(t, certFile("front-proxy-ca"), text)
-		// kube-apiserver adds to what it has published, and never takes anything away from it.
+		// kube-apiserver adds to what it has published, and never takes anything away from
+		// it; until it has read its file again, it adds the old one once more.
 		published := cluster.Kube.CoreV1().ConfigMaps("kube-system")
 		ns.Eventually(time.Minute, func(ctx context.Context) error {
 			configMap, err := published.Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
-			configMap.Data["requestheader-client-ca-file"] = string(text)
-			_, err = published.Update(ctx, configMap, metav1.UpdateOptions{})
-			return err
+			if configMap.Data["requestheader-client-ca-file"] != string(text) {
+				configMap.Data["requestheader-client-ca-file"] = string(text)
+				if _, err = published.Update(ctx, configMap, metav1.UpdateOptions{}); err != nil {
+					return err
+				}
+			}
+			if speaksForUsers(oldClient) {
+				return errors.New("a proxy of the old authority is believed")
+			}
+			return nil
 		})
-		believes(oldClient, false)
 		believes(client, true)
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// clear is evidence of nothing.
-func clear() *Evidence { return &Evidence{} }
+// nothing is evidence of nothing.
+func nothing() *Evidence { return &Evidence{} }
 
 func lost(created time.Time) *Evidence {
 	return &Evidence{Findings: []Finding{{Pod: "team/job-0-worker-0", Created: created, Problem: "whose owner does not exist"}}}
@@ -32,11 +32,11 @@ func TestDecide(t *testing.T) {
 	}{
 		// At the start.
 		"no record and empty etcd: look first":    {Situation{Reading: empty}, Look, "", nil},
-		"no record and empty etcd: bootstrap":     {Situation{Reading: empty, Evidence: clear()}, Bootstrap, "", nil},
+		"no record and empty etcd: bootstrap":     {Situation{Reading: empty, Evidence: nothing()}, Bootstrap, "", nil},
 		"the etcd that is recorded: look first":   {Situation{Reading: etcd, Record: record}, Look, "", nil},
-		"the etcd that is recorded: open":         {Situation{Reading: etcd, Record: record, Evidence: clear()}, Open, "", nil},
-		"the revision that is recorded: open":     {Situation{Reading: etcd, Record: Record{ID: "a", Revision: 100}, Evidence: clear()}, Open, "", nil},
-		"an id without a record: recreate it":     {Situation{Reading: etcd, Evidence: clear()}, Recreate, "", nil},
+		"the etcd that is recorded: open":         {Situation{Reading: etcd, Record: record, Evidence: nothing()}, Open, "", nil},
+		"the revision that is recorded: open":     {Situation{Reading: etcd, Record: Record{ID: "a", Revision: 100}, Evidence: nothing()}, Open, "", nil},
+		"an id without a record: recreate it":     {Situation{Reading: etcd, Evidence: nothing()}, Recreate, "", nil},
 		"an id without a record: look first":      {Situation{Reading: etcd}, Look, "", nil},
 		"an id without a record, and lost owners": {Situation{Reading: etcd, Evidence: lost(noon)}, Shut, ReasonLostObjects, []string{"team/job-0-worker-0, whose owner does not exist"}},
 		"a record and no id":                      {Situation{Reading: empty, Record: record}, Shut, ReasonNoIdentity, []string{"identity is a", "accept-storage=none@1"}},
@@ -70,15 +70,15 @@ func TestDecide(t *testing.T) {
 		// What somebody accepts.
 		"accepted: an empty etcd, look first":       {Situation{Reading: empty, Record: with(record, accepting("none@1"))}, Look, "", nil},
 		"accepted: an empty etcd":                   {Situation{Reading: empty, Record: with(record, accepting("none@1")), Evidence: lost(noon)}, Accept, "", nil},
-		"accepted: an empty etcd, nothing is lost":  {Situation{Reading: empty, Record: with(record, accepting("none@1")), Evidence: clear()}, Accept, "", nil},
-		"accepted: another etcd":                    {Situation{Reading: Reading{ID: "b", Revision: 7}, Record: with(record, accepting("b@7")), Evidence: clear()}, Accept, "", nil},
-		"accepted: an older etcd":                   {Situation{Reading: Reading{ID: "a", Revision: 50}, Record: with(record, accepting("a@50")), Evidence: clear()}, Accept, "", nil},
-		"accepted: etcd's upkeep has moved it":      {Situation{Reading: Reading{ID: "a", Revision: 51}, Record: with(record, accepting("a@50")), Evidence: clear()}, Accept, "", nil},
+		"accepted: an empty etcd, nothing is lost":  {Situation{Reading: empty, Record: with(record, accepting("none@1")), Evidence: nothing()}, Accept, "", nil},
+		"accepted: another etcd":                    {Situation{Reading: Reading{ID: "b", Revision: 7}, Record: with(record, accepting("b@7")), Evidence: nothing()}, Accept, "", nil},
+		"accepted: an older etcd":                   {Situation{Reading: Reading{ID: "a", Revision: 50}, Record: with(record, accepting("a@50")), Evidence: nothing()}, Accept, "", nil},
+		"accepted: etcd's upkeep has moved it":      {Situation{Reading: Reading{ID: "a", Revision: 51}, Record: with(record, accepting("a@50")), Evidence: nothing()}, Accept, "", nil},
 		"accepted: lost owners":                     {Situation{Reading: etcd, Record: with(record, accepting("a@100")), Evidence: lost(noon)}, Accept, "", nil},
 		"accepted: pods of another installation":    {Situation{Reading: empty, Record: Record{Accept: "none@1"}, Evidence: lost(noon)}, Accept, "", nil},
-		"accepted: a record that is no record":      {Situation{Reading: etcd, Record: Record{Defect: "x", Accept: "a@100"}, Evidence: clear()}, Accept, "", nil},
+		"accepted: a record that is no record":      {Situation{Reading: etcd, Record: Record{Defect: "x", Accept: "a@100"}, Evidence: nothing()}, Accept, "", nil},
 		"accepted: while it runs":                   {Situation{Reading: Reading{ID: "a", Revision: 50}, Record: with(record, accepting("a@50")), Memory: verified}, Accept, "", nil},
-		"accepted: nothing was wrong":               {Situation{Reading: etcd, Record: with(record, accepting("a@100")), Evidence: clear()}, Open, "", nil},
+		"accepted: nothing was wrong":               {Situation{Reading: etcd, Record: with(record, accepting("a@100")), Evidence: nothing()}, Open, "", nil},
 		"accepted was one that has fallen since":    {Situation{Reading: Reading{ID: "a", Revision: 49}, Record: with(record, accepting("a@50"))}, Shut, ReasonRevisionBehind, nil},
 		"accepted was another":                      {Situation{Reading: Reading{ID: "b", Revision: 50}, Record: with(record, accepting("c@50"))}, Shut, ReasonOtherIdentity, nil},
 		"accepted was anything":                     {Situation{Reading: empty, Record: with(record, accepting("yes"))}, Shut, ReasonNoIdentity, nil},
