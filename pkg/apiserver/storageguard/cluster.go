@@ -127,8 +127,8 @@ func (c *cluster) each(ctx context.Context, resource schema.GroupVersionResource
 	return nil
 }
 
-// tell makes an event of the ConfigMap.
-func (c *cluster) tell(ctx context.Context, eventType, reason, note string) error {
+// warn makes an event of the ConfigMap.
+func (c *cluster) warn(ctx context.Context, reason, note string) error {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	_, err := c.core.EventsV1().Events(c.namespace).Create(ctx, &eventsv1.Event{
@@ -137,7 +137,7 @@ func (c *cluster) tell(ctx context.Context, eventType, reason, note string) erro
 		ReportingController: reporter,
 		ReportingInstance:   c.instance,
 		Action:              "VerifyStorage",
-		Type:                eventType,
+		Type:                corev1.EventTypeWarning,
 		Reason:              reason,
 		Note:                note,
 		Regarding:           corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.namespace, Name: ConfigMapName},

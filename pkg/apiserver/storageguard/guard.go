@@ -300,7 +300,7 @@ func (g *Guard) act(ctx context.Context, reading Reading, decision Decision) err
 		if err := g.write(ctx, Record{ID: reading.ID, Revision: g.highest(reading), Accepted: g.record.Accepted}); err != nil {
 			return err
 		}
-		g.tell(ctx, corev1.EventTypeWarning, "StorageRecordRecreated",
+		g.warn(ctx, "StorageRecordRecreated",
 			fmt.Sprintf("There was no record of the storage; it is recorded now as found in etcd, with the identity %s. Without the record a wrong etcd is noticed late, or not at all.", reading.ID))
 		return g.open(reading)
 	case Accept:
@@ -336,7 +336,7 @@ func (g *Guard) accept(ctx context.Context, reading Reading) error {
 		return err
 	}
 	g.evidence = nil
-	g.tell(ctx, corev1.EventTypeWarning, "StorageAccepted",
+	g.warn(ctx, "StorageAccepted",
 		fmt.Sprintf("The storage %s was accepted by annotation. Pods that it does not know are deleted. If its revision is lower than before, restart copse-controller-manager.", acceptance))
 	return g.try(ctx, recordLifetime)
 }
@@ -432,17 +432,17 @@ func (g *Guard) close(ctx context.Context, decision Decision) {
 	}
 	klog.ErrorS(nil, "The server is shut: every request is answered with 503", "reason", decision.Reason, "message", decision.Message)
 	if decision.Reason != ReasonUnverified {
-		g.tell(ctx, corev1.EventTypeWarning, string(decision.Reason), decision.Message)
+		g.warn(ctx, string(decision.Reason), decision.Message)
 	}
 }
 
-// tell makes an event. One that is lost is in the log and in /readyz as well.
-func (g *Guard) tell(ctx context.Context, eventType, reason, note string) {
+// warn makes an event. One that is lost is in the log and in /readyz as well.
+func (g *Guard) warn(ctx context.Context, reason, note string) {
 	const longest = 1024
 	if len(note) > longest {
 		note = note[:longest-3] + "..."
 	}
-	if err := g.cluster.tell(ctx, eventType, reason, note); err != nil {
+	if err := g.cluster.warn(ctx, reason, note); err != nil {
 		klog.ErrorS(err, "An event is lost", "reason", reason)
 	}
 }

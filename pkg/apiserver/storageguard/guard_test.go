@@ -541,7 +541,7 @@ func TestAnAnswerThatCannotBeVerifiedIsRefused(t *testing.T) {
 func TestLongNotesFitIntoAnEvent(t *testing.T) {
 	w := newWorld(t)
 	s := w.server(nil)
-	s.tell(t.Context(), corev1.EventTypeWarning, "Reason", fmt.Sprintf("%01025d", 0))
+	s.warn(t.Context(), "Reason", fmt.Sprintf("%01025d", 0))
 	list, err := w.core.EventsV1().Events("copse-system").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || len(list.Items[0].Note) != 1024 {
 		t.Errorf("%d events, error %v", len(list.Items), err)

@@ -32,7 +32,14 @@ func serve(t *testing.T, g *Guard, next http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-func get(t *testing.T, server *httptest.Server, path string) (*http.Response, string) {
+// answer is what a client sees.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+func get(t *testing.T, server *httptest.Server, path string) answer {
 	t.Helper()
 	response, err := server.Client().Get(server.URL + path)
 	if err != nil {
@@ -43,7 +50,7 @@ func get(t *testing.T, server *httptest.Server, path string) (*http.Response, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response, string(body)
+	return answer{code: response.StatusCode, header: response.Header, body: string(body)}
 }
 
 const (
@@ -53,14 +60,14 @@ const (
 )
 
 // isRefused expects the answer of a shut server, whole and well formed.
-func isRefused(t *testing.T, what string, response *http.Response, body string, reason Reason) {
+func isRefused(t *testing.T, what string, got answer, reason Reason) {
 	t.Helper()
 	var status metav1.Status
-	if err := json.Unmarshal([]byte(body), &status); err != nil {
-		t.Fatalf("%s: %v in %q", what, err, body)
+	if err := json.Unmarshal([]byte(got.body), &status); err != nil {
+		t.Fatalf("%s: %v in %q", what, err, got.body)
 	}
-	if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "1" || response.Header.Get("Content-Encoding") != "" {
-		t.Errorf("%s: answered with %d, headers %v", what, response.StatusCode, response.Header)
+	if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "1" || got.header.Get("Content-Encoding") != "" {
+		t.Errorf("%s: answered with %d, headers %v", what, got.code, got.header)
 	}
 	if !apierrors.HasStatusCause(&apierrors.StatusError{ErrStatus: status}, metav1.CauseType(reason)) || status.Reason != metav1.StatusReasonServiceUnavailable || status.Message == "" {
 		t.Errorf("%s: status %+v", what, status)
@@ -72,18 +79,17 @@ func TestAShutServerRefusesEveryRequestForAResource(t *testing.T) {
 	g := w.server(startEtcd(t)).Guard
 	server := serve(t, g, func(w http.ResponseWriter, req *http.Request) { fmt.Fprint(w, "answered") })
 	for _, path := range []string{onePath, onePath + "/status", listPath, watchPath} {
-		response, body := get(t, server, path)
-		isRefused(t, path, response, body, ReasonUnverified)
+		isRefused(t, path, get(t, server, path), ReasonUnverified)
 	}
 	// Discovery, by which kubectl gets to the answer above.
 	for _, path := range []string{"/apis/grove.io/v1alpha1", "/apis", "/readyz", "/openapi/v3"} {
-		if response, body := get(t, server, path); response.StatusCode != http.StatusOK || body != "answered" {
-			t.Errorf("%s is answered with %d: %s", path, response.StatusCode, body)
+		if got := get(t, server, path); got.code != http.StatusOK || got.body != "answered" {
+			t.Errorf("%s is answered with %d: %s", path, got.code, got.body)
 		}
 	}
 	g.look(t.Context())
-	if response, body := get(t, server, onePath); response.StatusCode != http.StatusOK || body != "answered" {
-		t.Errorf("an open server answers %d: %s", response.StatusCode, body)
+	if got := get(t, server, onePath); got.code != http.StatusOK || got.body != "answered" {
+		t.Errorf("an open server answers %d: %s", got.code, got.body)
 	}
 }
 
@@ -132,15 +138,15 @@ func TestNoAnswerOfAWrongEtcdLeavesTheServer(t *testing.T) {
 				g.mu.Unlock()
 				ended <- tc.answer(w, req)
 			})
-			response, body := get(t, server, tc.path)
+			got := get(t, server, tc.path)
 			err := <-ended
 			if err != nil {
 				t.Error(err)
 			}
 			if tc.refused {
-				isRefused(t, name, response, body, ReasonNoIdentity)
-			} else if response.StatusCode == http.StatusServiceUnavailable {
-				t.Errorf("answered with %d %q", response.StatusCode, body)
+				isRefused(t, name, got, ReasonNoIdentity)
+			} else if got.code == http.StatusServiceUnavailable {
+				t.Errorf("answered with %d %q", got.code, got.body)
 			}
 		})
 	}
@@ -158,23 +164,16 @@ func TestAWatchOfTheRightEtcdStreams(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-req.Context().Done()
 	})
-	response, err := server.Client().Get(server.URL + watchPath)
+	client := server.Client()
+	client.Timeout = 30 * time.Second
+	response, err := client.Get(server.URL + watchPath)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
 	close(sent)
-	line := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(response.Body).ReadString('\n')
-		line <- text
-	}()
-	select {
-	case text := <-line:
-		if text != "event\n" {
-			t.Errorf("received %q", text)
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("no event arrives")
+	text, err := bufio.NewReader(response.Body).ReadString('\n')
+	if err != nil || text != "event\n" {
+		t.Errorf("received %q, error %v", text, err)
 	}
 }
