@@ -13,10 +13,13 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
+	"github.com/copse-dev/copse/pkg/apiserver/storageguard"
 	generatedopenapi "github.com/copse-dev/copse/pkg/generated/openapi"
 	"github.com/copse-dev/copse/pkg/metrics"
 	groveregistry "github.com/copse-dev/copse/pkg/registry/grove"
@@ -35,6 +38,12 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// Defaults are the defaults of new sets that flags can change.
 	Defaults podcliqueset.Defaults
+	// Guard keeps the server shut while its etcd may be the wrong one (D25). A server
+	// without one, which belongs to no cluster, is never shut.
+	Guard *storageguard.Guard
+	// StorageReplaced is told when etcd was replaced under the server, which then has to
+	// end and to be started anew. It goes with Guard.
+	StorageReplaced func(error)
 }
 
 // NewConfig returns a configuration with everything that does not depend on flags.
@@ -59,6 +68,9 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	ready := &readiness{codecs: c.Codecs}
 	buildChain := c.Generic.BuildHandlerChainFunc
 	c.Generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
+		if c.Guard != nil {
+			handler = c.Guard.Handler(handler, c.Codecs)
+		}
 		return ready.wrap(buildChain(handler, config))
 	}
 	own, err := metrics.NewServer(c.Metrics)
@@ -93,7 +105,35 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	if err := server.AddPostStartHook("open-for-requests", ready.hook(c.Generic)); err != nil {
 		return nil, err
 	}
+	if c.Guard != nil {
+		if err := c.installGuard(server, groveStorage, schedulerStorage); err != nil {
+			return nil, fmt.Errorf("install the storage guard: %w", err)
+		}
+	}
 	return server, nil
+}
+
+// installGuard lets the guard look from the start on, and makes it part of the readiness.
+func (c *Config) installGuard(server *genericapiserver.GenericAPIServer, storages ...map[string]rest.Storage) error {
+	owners, err := storageguard.OwnersIn(c.Scheme, storages...)
+	if err != nil {
+		return err
+	}
+	c.Guard.Watch(owners, c.StorageReplaced)
+	if err := server.AddReadyzChecks(healthz.NamedCheck("storage-guard", c.Guard.Check)); err != nil {
+		return err
+	}
+	return server.AddPostStartHook("storage-guard", func(hook genericapiserver.PostStartHookContext) error {
+		go c.Guard.Run(hook)
+		go func() {
+			// Requests are verified until the last one is answered.
+			<-c.Generic.DrainedNotify()
+			if err := c.Guard.Close(); err != nil {
+				klog.V(2).InfoS("The storage guard's connection to etcd is not closed", "err", err)
+			}
+		}()
+		return nil
+	})
 }
 
 func (c *Config) groupInfo(group string, storage map[string]rest.Storage) *genericapiserver.APIGroupInfo {

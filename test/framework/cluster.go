@@ -238,6 +238,22 @@ func (c *Cluster) Start(t *testing.T, component string) {
 	c.tool(t, "start", component)
 }
 
+// Begin starts a stopped process and does not wait until it can do its work.
+func (c *Cluster) Begin(t *testing.T, component string) {
+	t.Helper()
+	c.tool(t, "start", component, "--wait=false")
+}
+
+// Data is the folder of a process's data, such as that of an etcd.
+func (c *Cluster) Data(component string) string {
+	return filepath.Join(c.dir, "data", component)
+}
+
+// Certs is the folder of the cluster's keys and certificates.
+func (c *Cluster) Certs() string {
+	return filepath.Join(c.dir, "certs")
+}
+
 // Log is what a process has written since the cluster started.
 func (c *Cluster) Log(t *testing.T, component string) string {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,11 @@ import (
 // it stored outlives its being killed.
 func TestTheServerRunsOnItsEmbeddedEtcd(t *testing.T) {
 	ns := cluster.Namespace(t)
+	ns.Kubectl("create", "role", "storage-guard", "--verb=get,create,update", "--resource=configmaps")
+	ns.Kubectl("create", "role", "storage-guard-events", "--verb=create", "--resource=events.events.k8s.io")
+	for _, role := range []string{"storage-guard", "storage-guard-events"} {
+		ns.Kubectl("create", "rolebinding", role, "--role="+role, "--serviceaccount="+systemNamespace+":copse-apiserver")
+	}
 	dir := t.TempDir()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,10 +43,15 @@ func TestTheServerRunsOnItsEmbeddedEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := func() *exec.Cmd {
+	readiness := func(ctx context.Context) error {
+		return client.Discovery().RESTClient().Get().MaxRetries(0).AbsPath("/readyz/storage-guard").Do(ctx).Error()
+	}
+	start := func(data string) *exec.Cmd {
 		kubeconfig := cluster.Components["copse-apiserver"].Kubeconfig
-		cmd := exec.Command(filepath.Join(cluster.Root(), "bin", "copse-apiserver"), "--data-dir", filepath.Join(dir, "data"), "--cert-dir", filepath.Join(dir, "certs"),
+		cmd := exec.Command(filepath.Join(cluster.Root(), "bin", "copse-apiserver"), "--data-dir", filepath.Join(dir, data), "--cert-dir", filepath.Join(dir, "certs"),
 			fmt.Sprintf("--secure-port=%d", port), "--bind-address=127.0.0.1",
+			// A record of its own: that of the cluster's server is of another etcd.
+			"--storage-guard-namespace="+ns.Name,
 			"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
 		log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -55,13 +66,17 @@ func TestTheServerRunsOnItsEmbeddedEtcd(t *testing.T) {
 			_ = cmd.Wait()
 			_ = log.Close()
 		})
+		return cmd
+	}
+	waitReady := func() {
+		t.Helper()
 		ns.Eventually(time.Minute, func(ctx context.Context) error {
 			return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 		})
-		return cmd
 	}
 
-	server := start()
+	server := start("data")
+	waitReady()
 	pcs := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
 	pcs.Spec.Template.Cliques = []grovev1alpha1.PodCliqueTemplateSpec{{Name: "worker"}}
 	if _, err := client.GroveV1alpha1().PodCliqueSets(ns.Name).Create(t.Context(), pcs, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
@@ -72,14 +87,32 @@ func TestTheServerRunsOnItsEmbeddedEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
+	kill := func() {
+		t.Helper()
+		if err := server.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = server.Wait()
 	}
-	_ = server.Wait()
-	start()
+	kill()
+	server = start("data")
+	waitReady()
 	again, err := client.GroveV1alpha1().PodCliqueSets(ns.Name).Get(t.Context(), "kept", metav1.GetOptions{})
 	if err != nil || again.UID != created.UID {
 		t.Errorf("after the server was killed: %v, error %v", again, err)
+	}
+
+	// A directory that is gone is an etcd that is another one (D25).
+	kill()
+	start("other")
+	ns.Eventually(time.Minute, func(ctx context.Context) error {
+		if err := readiness(ctx); err == nil || !strings.Contains(err.Error(), "StorageHasNoIdentity") {
+			return fmt.Errorf("on an empty directory the server says of its storage: %w", err)
+		}
+		return nil
+	})
+	if _, err := client.GroveV1alpha1().PodCliqueSets(ns.Name).Get(t.Context(), "kept", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("a set of the other directory is answered with %v", err)
 	}
 }
 

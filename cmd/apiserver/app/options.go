@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -18,12 +19,16 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apiserver"
 	"github.com/copse-dev/copse/pkg/apiserver/admission"
+	"github.com/copse-dev/copse/pkg/apiserver/storageguard"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
 	"github.com/copse-dev/copse/pkg/version"
 )
 
 // etcdPrefix keeps Copse's keys apart from others', should an etcd be shared.
 const etcdPrefix = "/registry/grove.io"
+
+// storageGuardNamespace is where the manifests install the server.
+const storageGuardNamespace = "copse-system"
 
 // Options are the flags of the API server.
 type Options struct {
@@ -33,6 +38,8 @@ type Options struct {
 
 	// DataDir holds the embedded etcd, which runs when no --etcd-servers are given.
 	DataDir string
+	// StorageGuardNamespace is where the storage guard keeps its ConfigMap.
+	StorageGuardNamespace string
 	// DefaultTerminationDelay is given to new inference sets that name none; 0 leaves
 	// gang termination off.
 	DefaultTerminationDelay time.Duration
@@ -53,6 +60,8 @@ func NewOptions() *Options {
 		Logs:        logsapi.NewLoggingConfiguration(),
 		scheme:      scheme,
 		codecs:      codecs,
+
+		StorageGuardNamespace: storageGuardNamespace,
 	}
 	admission.AddTo(o.Recommended)
 	o.Recommended.Etcd.StorageConfig.EncodeVersioner = apiserver.StorageVersioner()
@@ -70,6 +79,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	copse := groups.FlagSet("copse")
 	copse.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory of the embedded etcd, which runs when --etcd-servers is not given. One replica of the API server only.")
+	copse.StringVar(&o.StorageGuardNamespace, "storage-guard-namespace", o.StorageGuardNamespace,
+		"Namespace of the ConfigMap "+storageguard.ConfigMapName+", by which the server knows its etcd again. It answers no request when etcd is another one, or older than it was.")
 	copse.DurationVar(&o.DefaultTerminationDelay, "default-termination-delay", o.DefaultTerminationDelay,
 		"terminationDelay of new inference PodCliqueSets that name none. 0 leaves gang termination off for them. It acts on creation only: an update without the field switches a delay given by this flag off.")
 	o.ServerRun.AddUniversalFlags(groups.FlagSet("generic"))
@@ -101,6 +112,9 @@ func (o *Options) Validate() error {
 	}
 	if o.DefaultTerminationDelay < 0 {
 		errs = append(errs, errors.New("--default-termination-delay must not be negative"))
+	}
+	for _, problem := range apivalidation.ValidateNamespaceName(o.StorageGuardNamespace, false) {
+		errs = append(errs, fmt.Errorf("--storage-guard-namespace: %s", problem))
 	}
 	errs = append(errs, o.ServerRun.Validate()...)
 	errs = append(errs, o.Recommended.SecureServing.Validate()...)
@@ -134,6 +148,15 @@ func (o *Options) Config(etcd string) (*apiserver.Config, error) {
 	if err := o.Recommended.ApplyTo(config.Generic); err != nil {
 		return nil, err
 	}
+	guard, err := storageguard.New(storageguard.Options{
+		Storage:   o.Recommended.Etcd.StorageConfig,
+		Cluster:   config.Generic.ClientConfig,
+		Namespace: o.StorageGuardNamespace,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("storage guard: %w", err)
+	}
+	config.Guard = guard
 	if o.DefaultTerminationDelay > 0 {
 		config.Defaults = podcliqueset.Defaults{TerminationDelay: &metav1.Duration{Duration: o.DefaultTerminationDelay}}
 	}

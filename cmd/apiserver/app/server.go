@@ -68,9 +68,18 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return err
 	}
+	serving, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	config.StorageReplaced = end
 	server, err := config.New()
 	if err != nil {
 		return err
 	}
-	return server.PrepareRun().RunWithContext(ctx)
+	if err := server.PrepareRun().RunWithContext(serving); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(serving)
 }

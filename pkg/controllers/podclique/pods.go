@@ -13,7 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/podspec"
 )
 
@@ -27,16 +29,24 @@ func (r *Reconciler) createPods(ctx context.Context, o *observation, indexes []i
 		return nil
 	}
 	clique := o.snapshot.Clique
+	taken, err := r.takenBy(ctx, clique)
+	if err != nil {
+		return err
+	}
 	podContext := podspec.ContextOf(o.set, clique, r.ClusterDomain)
 	need := membersOf(clique)
 	// One place per index: what is told first does not depend on who was fastest.
 	outcomes := make([]error, len(indexes))
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
-	for i, index := range indexes {
+	for i, podIndex := range indexes {
+		if other, ok := taken[podIndex]; ok {
+			outcomes[i] = fmt.Errorf("%s: %w", other, errNamesakesPod)
+			continue
+		}
 		group.Go(func() error {
-			pod := podspec.Render(clique, index, podContext)
-			if r.Backend != nil && index < need {
+			pod := podspec.Render(clique, podIndex, podContext)
+			if r.Backend != nil && podIndex < need {
 				r.Backend.PreparePod(pod, o.podGang)
 			}
 			outcomes[i] = r.createPod(ctx, clique, pod)
@@ -47,6 +57,31 @@ func (r *Reconciler) createPods(ctx context.Context, o *observation, indexes []i
 	return r.tell(ctx, clique, outcomes)
 }
 
+// takenBy are the pods of other PodCliques that had the clique's name, by index. Such a
+// clique has gone without its pods when it is lost in etcd (D25): its pods may be all that
+// is left of the work, and have the host names that the clique's own would have. They are
+// neither deleted nor is a pod made beside them.
+func (r *Reconciler) takenBy(ctx context.Context, clique *grovev1alpha1.PodClique) (map[int32]string, error) {
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, index.OfCliqueNamed(clique.Namespace, clique.Name)...); err != nil {
+		return nil, fmt.Errorf("list the pods of namesakes: %w", err)
+	}
+	var taken map[int32]string
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		podIndex, ok := labels.ParseIndex(pod.Labels[labels.PodIndex])
+		if metav1.IsControlledBy(pod, clique) || ended || !ok {
+			continue
+		}
+		if taken == nil {
+			taken = map[int32]string{}
+		}
+		taken[podIndex] = pod.Name
+	}
+	return taken, nil
+}
+
 // membersOf is how many pods of a clique are in its gang: those below its minimum (D23).
 func membersOf(clique *grovev1alpha1.PodClique) int32 {
 	if clique.Spec.MinAvailable == nil {
@@ -55,8 +90,12 @@ func membersOf(clique *grovev1alpha1.PodClique) int32 {
 	return min(*clique.Spec.MinAvailable, clique.Spec.Replicas)
 }
 
-// errForeignPod says that a pod of another owner has the name.
-var errForeignPod = errors.New("a pod of another owner has the name")
+var (
+	// errForeignPod says that a pod of another owner has the name.
+	errForeignPod = errors.New("a pod of another owner has the name")
+	// errNamesakesPod says that a pod of an earlier clique of the same name has the index.
+	errNamesakesPod = errors.New("a pod of another PodClique of this name, which is lost, has the index")
+)
 
 // createPod makes one pod. One that exists is a success only if it is the clique's own
 // and not on its way out; its name says that it is the same index, attempt and template.
@@ -88,7 +127,7 @@ func (r *Reconciler) tell(ctx context.Context, clique *grovev1alpha1.PodClique, 
 	for _, err := range outcomes {
 		switch {
 		case err == nil:
-		case errors.Is(err, errForeignPod):
+		case errors.Is(err, errForeignPod), errors.Is(err, errNamesakesPod):
 			foreign = append(foreign, err)
 		default:
 			failed = append(failed, err)

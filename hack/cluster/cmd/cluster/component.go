@@ -22,10 +22,13 @@ func newStopCommand() *cobra.Command {
 }
 
 func newStartCommand() *cobra.Command {
-	return newComponentCommand("start", "Start a stopped component and wait until it is healthy",
+	var wait bool
+	cmd := newComponentCommand("start", "Start a stopped component and wait until it is healthy",
 		func(ctx context.Context, c *control.Client, name string) error {
-			return c.Start(ctx, name)
+			return c.Start(ctx, name, wait)
 		})
+	cmd.Flags().BoolVar(&wait, "wait", true, "wait until it is healthy")
+	return cmd
 }
 
 func newKillCommand() *cobra.Command {

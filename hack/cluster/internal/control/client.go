@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,9 +46,9 @@ func (c *Client) Stop(ctx context.Context, name string, grace time.Duration) err
 	return c.post(ctx, "/components/"+url.PathEscape(name)+"/stop?grace="+grace.String())
 }
 
-// Start starts a component and waits until it is healthy.
-func (c *Client) Start(ctx context.Context, name string) error {
-	return c.post(ctx, "/components/"+url.PathEscape(name)+"/start")
+// Start starts a component, and waits until it is healthy if that is wished.
+func (c *Client) Start(ctx context.Context, name string, wait bool) error {
+	return c.post(ctx, "/components/"+url.PathEscape(name)+"/start?wait="+strconv.FormatBool(wait))
 }
 
 // Kill kills a component.

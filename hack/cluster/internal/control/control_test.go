@@ -33,7 +33,7 @@ func TestCommands(t *testing.T) {
 	}
 	client := NewClient(dir)
 
-	if err := client.Start(ctx, "sleeper"); err != nil {
+	if err := client.Start(ctx, "sleeper", true); err != nil {
 		t.Fatal(err)
 	}
 	status, err := client.Status(ctx)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/copse-dev/copse/hack/cluster/internal/state"
@@ -102,7 +103,11 @@ func (s *Server) stop(r *http.Request) error {
 
 func (s *Server) start(r *http.Request) error {
 	name := r.PathValue("name")
-	if err := s.supervisor.Start(name); err != nil {
+	wait, err := strconv.ParseBool(r.URL.Query().Get("wait"))
+	if err != nil {
+		return fmt.Errorf("wait: %w", err)
+	}
+	if err := s.supervisor.Start(name); err != nil || !wait {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), startTimeout)

@@ -1,6 +1,7 @@
 // Package index holds the field indexes of the controllers' cache. Children are found
 // by the UID of an owner, never by name or label, so that an object of a deleted
-// namesake, or one that somebody labelled, is never taken for ours.
+// namesake, or one that somebody labelled, is never taken for ours. By name one finds
+// what is not ours, and in the way.
 package index
 
 import (
@@ -26,6 +27,8 @@ const (
 	ownerReplica = "copse.replica"
 	// controllerUID is the owner that controls an object.
 	controllerUID = native.OwnerIndex
+	// controllerClique is the name of the PodClique that controls a pod.
+	controllerClique = "copse.controllerClique"
 	// terminatingOn is the node of a pod that is being deleted.
 	terminatingOn = "copse.terminatingOn"
 )
@@ -55,7 +58,24 @@ func Register(ctx context.Context, indexer client.FieldIndexer, native bool) err
 	if err := indexer.IndexField(ctx, &corev1.Pod{}, terminatingOn, nodeOfTerminating); err != nil {
 		return fmt.Errorf("index pods by node: %w", err)
 	}
+	if err := indexer.IndexField(ctx, &corev1.Pod{}, controllerClique, cliqueName); err != nil {
+		return fmt.Errorf("index pods by clique: %w", err)
+	}
 	return nil
+}
+
+// OfCliqueNamed selects the pods of all PodCliques that have, or had, a name. What it
+// returns is the cache's own and must not be changed.
+func OfCliqueNamed(namespace, name string) []client.ListOption {
+	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{controllerClique: name}, client.UnsafeDisableDeepCopy}
+}
+
+func cliqueName(obj client.Object) []string {
+	ref := metav1.GetControllerOfNoCopy(obj)
+	if ref == nil || ref.Kind != "PodClique" || ref.APIVersion != grovev1alpha1.SchemeGroupVersion.String() {
+		return nil
+	}
+	return []string{ref.Name}
 }
 
 // TerminatingOn selects the pods that are being deleted on a node. What it returns is the

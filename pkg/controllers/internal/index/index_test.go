@@ -44,7 +44,7 @@ func keys(i indexer) []string {
 
 func TestRegister(t *testing.T) {
 	want := []string{
-		"*v1.Pod copse.terminatingOn", "*v1.Pod metadata.controllerUID",
+		"*v1.Pod copse.controllerClique", "*v1.Pod copse.terminatingOn", "*v1.Pod metadata.controllerUID",
 		"*v1.Service copse.replica", "*v1.Service metadata.ownerReferences.uid",
 		"*v1alpha1.PodClique copse.replica", "*v1alpha1.PodClique metadata.ownerReferences.uid",
 		"*v1alpha1.PodCliqueScalingGroup copse.replica", "*v1alpha1.PodCliqueScalingGroup metadata.ownerReferences.uid",
@@ -83,6 +83,8 @@ func TestWhatIsSelected(t *testing.T) {
 		},
 	}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "other"}, {UID: "clique", Controller: ptr.To(true)}}}}
+	named := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "grove.io/v1alpha1", Kind: "PodClique", Name: "worker", UID: "any", Controller: ptr.To(true)}}}}
+	ofJob := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "worker", Controller: ptr.To(true)}}}}
 	bare := &corev1.Pod{}
 	onNode := func(node string, deleted bool) *corev1.Pod {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}
@@ -106,6 +108,9 @@ func TestWhatIsSelected(t *testing.T) {
 		"a pod by what controls it":                   {pod, ControlledBy("ns", "clique"), true},
 		"not by another owner":                        {pod, ControlledBy("ns", "other"), false},
 		"a pod that nothing controls":                 {bare, ControlledBy("ns", ""), false},
+		"a pod by the name of its clique":             {named, OfCliqueNamed("ns", "worker"), true},
+		"not by another name":                         {named, OfCliqueNamed("ns", "work"), false},
+		"not one of a Job of that name":               {ofJob, OfCliqueNamed("ns", "worker"), false},
 		"a terminating pod by its node":               {onNode("n", true), TerminatingOn("n"), true},
 		"not by another node":                         {onNode("m", true), TerminatingOn("n"), false},
 		"not one that stays":                          {onNode("n", false), TerminatingOn("n"), false},
