@@ -22,7 +22,7 @@ func TestDefaults(t *testing.T) {
 			WorkloadType: WorkloadTypeInference,
 			Template: PodCliqueSetTemplateSpec{
 				StartupType:           ptr.To(CliqueStartupTypeAnyOrder),
-				HeadlessServiceConfig: &HeadlessServiceConfig{PublishNotReadyAddresses: true},
+				HeadlessServiceConfig: &HeadlessServiceConfig{PublishNotReadyAddresses: ptr.To(true)},
 			},
 		}}
 		for _, tweak := range tweaks {
@@ -125,7 +125,7 @@ func everythingGiven() *PodCliqueSet {
 		},
 		Template: PodCliqueSetTemplateSpec{
 			StartupType:           ptr.To(CliqueStartupTypeExplicit),
-			HeadlessServiceConfig: &HeadlessServiceConfig{PublishNotReadyAddresses: false},
+			HeadlessServiceConfig: &HeadlessServiceConfig{PublishNotReadyAddresses: ptr.To(false)},
 			Cliques: []PodCliqueTemplateSpec{{Spec: PodCliqueSpec{
 				Replicas: 2,
 				PodSpec:  corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](0)},

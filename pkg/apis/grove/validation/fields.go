@@ -1,32 +1,82 @@
 package validation
 
 import (
-	"fmt"
-
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/labels"
 )
 
-// nameIsDNSLabel is the rule for names that become part of host names and Services. A
-// generated name has its random part added only later, so a prefix may end in a dash.
+// nameIsDNSLabel is the rule for names that become part of host names. A generated name
+// has its random part added only later, so a prefix may end in a dash.
 func nameIsDNSLabel(name string, prefix bool) []string {
+	return checkName(name, prefix, utilvalidation.IsDNS1123Label)
+}
+
+// nameIsServiceName is the rule for the name of a set, with which the names of its
+// Services begin: unlike a label, that is no digit.
+func nameIsServiceName(name string, prefix bool) []string {
+	return checkName(name, prefix, utilvalidation.IsDNS1035Label)
+}
+
+func checkName(name string, prefix bool, check func(string) []string) []string {
+	if len(name) > utilvalidation.DNS1123LabelMaxLength {
+		return []string{utilvalidation.MaxLenError(utilvalidation.DNS1123LabelMaxLength)}
+	}
 	if prefix && len(name) > 0 && name[len(name)-1] == '-' {
 		name = name[:len(name)-1] + "a"
 	}
-	return utilvalidation.IsDNS1123Label(name)
+	return check(name)
+}
+
+// validateLabel checks a DNS label. A value that is too long is not repeated in the error.
+func validateLabel(value string, path *field.Path) field.ErrorList {
+	if len(value) > utilvalidation.DNS1123LabelMaxLength {
+		return field.ErrorList{field.TooLong(path, "", utilvalidation.DNS1123LabelMaxLength)}
+	}
+	var errs field.ErrorList
+	for _, msg := range utilvalidation.IsDNS1123Label(value) {
+		errs = append(errs, field.Invalid(path, value, msg).WithOrigin("format=k8s-short-name"))
+	}
+	return errs
+}
+
+// validateSubdomain checks the name of an object, where there is one.
+func validateSubdomain(value string, path *field.Path) field.ErrorList {
+	if value == "" {
+		return nil
+	}
+	if len(value) > utilvalidation.DNS1123SubdomainMaxLength {
+		return field.ErrorList{field.TooLong(path, "", utilvalidation.DNS1123SubdomainMaxLength)}
+	}
+	var errs field.ErrorList
+	for _, msg := range utilvalidation.IsDNS1123Subdomain(value) {
+		errs = append(errs, field.Invalid(path, value, msg).WithOrigin("format=k8s-long-name"))
+	}
+	return errs
+}
+
+// validateLabelKey checks the key of a node label.
+func validateLabelKey(key string, path *field.Path) field.ErrorList {
+	if most := utilvalidation.DNS1123SubdomainMaxLength + 1 + utilvalidation.LabelValueMaxLength; len(key) > most {
+		return field.ErrorList{field.TooLong(path, "", most)}
+	}
+	var errs field.ErrorList
+	for _, msg := range utilvalidation.IsQualifiedName(key) {
+		errs = append(errs, field.Invalid(path, key, msg).WithOrigin("format=k8s-label-key"))
+	}
+	return errs
 }
 
 func validateUniqueName(name string, seen sets.Set[string], path *field.Path) field.ErrorList {
 	if name == "" {
-		return field.ErrorList{field.Required(path, "")}
+		return field.ErrorList{field.Required(path, "a name of lower case letters, digits and dashes")}
 	}
-	var errs field.ErrorList
-	for _, msg := range utilvalidation.IsDNS1123Label(name) {
-		errs = append(errs, field.Invalid(path, name, msg).WithOrigin("format=k8s-short-name"))
+	errs := validateLabel(name, path)
+	if len(errs) > 0 {
+		return errs
 	}
 	if seen.Has(name) {
 		errs = append(errs, field.Duplicate(path, name))
@@ -51,32 +101,18 @@ func validateNotNegative(value int32, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateMinAvailable checks that a minimum lies within 1 and replicas.
-func validateMinAvailable(minAvailable *int32, replicas int32, path *field.Path) field.ErrorList {
-	switch {
-	case minAvailable == nil:
+// validateFabricGroup checks the annotation that asks for a memory fabric between nodes.
+func validateFabricGroup(annotations map[string]string, path *field.Path) field.ErrorList {
+	group, given := annotations[labels.FabricGroup]
+	if !given {
 		return nil
-	case *minAvailable < 1:
-		return field.ErrorList{field.Invalid(path, *minAvailable, "must be at least 1").WithOrigin("minimum")}
-	case *minAvailable > replicas:
-		return field.ErrorList{field.Invalid(path, *minAvailable, fmt.Sprintf("must not be greater than replicas, %d", replicas))}
 	}
-	return nil
+	return validateLabel(group, path.Key(labels.FabricGroup))
 }
 
-func validateAutoScaling(config *grove.AutoScalingConfig, minAvailable *int32, replicas int32, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	lower := replicas
-	if config.MinReplicas != nil {
-		lower = *config.MinReplicas
-		if minAvailable != nil && lower < *minAvailable {
-			errs = append(errs, field.Invalid(path.Child("minReplicas"), lower, fmt.Sprintf("must not be less than minAvailable, %d", *minAvailable)))
-		}
-	}
-	if config.MaxReplicas < max(lower, replicas) {
-		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas, fmt.Sprintf("must not be less than minReplicas and replicas, %d", max(lower, replicas))))
-	}
-	return errs
+// validateFabricGroupUpdate keeps it, as Grove does: pods that exist are on one fabric.
+func validateFabricGroupUpdate(annotations, old map[string]string, path *field.Path) field.ErrorList {
+	return validateImmutable(annotations[labels.FabricGroup], old[labels.FabricGroup], path.Key(labels.FabricGroup))
 }
 
 func validateImmutable[T any](value, old T, path *field.Path) field.ErrorList {

@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"fmt"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -18,13 +20,16 @@ func ValidatePodCliqueScalingGroup(group *grove.PodCliqueScalingGroup) field.Err
 func validatePodCliqueScalingGroupSpec(spec *grove.PodCliqueScalingGroupSpec, path *field.Path) field.ErrorList {
 	errs := validateNotNegative(spec.Replicas, path.Child("replicas"))
 	if spec.Replicas > MaxPodsPerSet {
-		errs = append(errs, field.Invalid(path.Child("replicas"), spec.Replicas, "a set has at most 20000 pods").WithOrigin("maximum"))
+		errs = append(errs, field.Invalid(path.Child("replicas"), spec.Replicas, fmt.Sprintf("a set has at most %d pods", MaxPodsPerSet)).WithOrigin("maximum"))
 	}
 	if spec.Replicas != 0 {
 		errs = append(errs, validateMinAvailable(spec.MinAvailable, spec.Replicas, path.Child("minAvailable"))...)
 	}
 	errs = append(errs, validateEnum(spec.WorkloadType, path.Child("workloadType"), grove.WorkloadTypeInference, grove.WorkloadTypeTraining)...)
 	namesPath := path.Child("cliqueNames")
+	if n := len(spec.CliqueNames); n > MaxCliques {
+		return append(errs, field.TooMany(namesPath, n, MaxCliques))
+	}
 	if len(spec.CliqueNames) == 0 {
 		errs = append(errs, field.Required(namesPath, "a scaling group needs at least one clique"))
 	}
@@ -48,5 +53,5 @@ func ValidatePodCliqueScalingGroupUpdate(group, old *grove.PodCliqueScalingGroup
 	if group.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(group.Spec, old.Spec) {
 		return errs
 	}
-	return append(errs, validatePodCliqueScalingGroupSpec(&group.Spec, path)...)
+	return append(errs, untouched(validatePodCliqueScalingGroupSpec(&group.Spec, path), func() field.ErrorList { return validatePodCliqueScalingGroupSpec(&old.Spec, path) })...)
 }

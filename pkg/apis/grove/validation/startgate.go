@@ -29,10 +29,7 @@ func ValidateStartGateStatusUpdate(gate, old *grove.StartGate) field.ErrorList {
 	seen := sets.New[string]()
 	for i, clique := range gate.Status.Cliques {
 		path := field.NewPath("status", "cliques").Index(i)
-		if seen.Has(clique.Name) {
-			errs = append(errs, field.Duplicate(path.Child("name"), clique.Name))
-		}
-		seen.Insert(clique.Name)
+		errs = append(errs, validateUniqueName(clique.Name, seen, path.Child("name"))...)
 		if clique.Open && clique.Expired {
 			errs = append(errs, field.Invalid(path.Child("expired"), true, "a gate is either open or expired"))
 		}

@@ -18,7 +18,7 @@ func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field
 	}
 	errs := validateEnum(policy.StartupPolicyOrder, path.Child("startupPolicyOrder"), grove.StartupPolicyAnyOrder, grove.StartupPolicyInOrder)
 	cliques := spec.Template.Cliques
-	seen := sets.New[string]()
+	known, seen := cliqueNames(&spec.Template), sets.New[string]()
 	for i, rule := range policy.Rules {
 		rulePath := path.Child("rules").Index(i)
 		errs = append(errs, validateEnum(rule.WaitForCliquesStatus, rulePath.Child("waitForCliquesStatus"), grove.CliqueStatusReady, grove.CliqueStatusSucceeded)...)
@@ -31,7 +31,7 @@ func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field
 		}
 		for j, name := range rule.TargetCliques {
 			switch {
-			case spec.Template.Clique(name) == nil:
+			case !known.Has(name):
 				errs = append(errs, field.NotFound(targetsPath.Index(j), name))
 			case seen.Has(name):
 				errs = append(errs, field.Duplicate(targetsPath.Index(j), name))
@@ -52,30 +52,6 @@ func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field
 	if startupType := spec.Template.StartupType; startupType != nil && *startupType != grove.CliqueStartupTypeAnyOrder {
 		errs = append(errs, field.Invalid(path.Child("startupPolicyOrder"), policy.StartupPolicyOrder,
 			fmt.Sprintf("excludes cliqueStartupType %s: a set has one order", *startupType)))
-	}
-	return errs
-}
-
-// validateGroupScheduling checks seed 002's own fields.
-func validateGroupScheduling(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
-	config := spec.GroupSchedulingConfig
-	if config == nil {
-		return nil
-	}
-	var errs field.ErrorList
-	if config.TimeoutAfterSeconds != nil && *config.TimeoutAfterSeconds <= 0 {
-		errs = append(errs, field.Invalid(path.Child("timeoutAfterSeconds"), *config.TimeoutAfterSeconds, "must be more than 0; leave it out for no deadline").WithOrigin("minimum"))
-	}
-	seen := sets.New[string]()
-	for i, name := range config.TargetCliques {
-		targetPath := path.Child("targetCliques").Index(i)
-		if spec.Template.Clique(name) == nil {
-			errs = append(errs, field.NotFound(targetPath, name))
-		}
-		if seen.Has(name) {
-			errs = append(errs, field.Duplicate(targetPath, name))
-		}
-		seen.Insert(name)
 	}
 	return errs
 }

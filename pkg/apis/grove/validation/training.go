@@ -1,7 +1,6 @@
 package validation
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -46,10 +45,7 @@ func validateTraining(spec *grove.PodCliqueSetSpec, path *field.Path) field.Erro
 		if clique.AutoScalingConfig != nil {
 			errs = append(errs, field.Forbidden(specPath.Child("autoScalingConfig"), "a training workload does not change its size"))
 		}
-		if clique.PodSpec.RestartPolicy == corev1.RestartPolicyAlways {
-			errs = append(errs, field.NotSupported(specPath.Child("podSpec", "restartPolicy"), clique.PodSpec.RestartPolicy,
-				[]corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}))
-		}
+		errs = append(errs, validateTrainingPod(&clique.PodSpec, specPath.Child("podSpec"))...)
 	}
 	for i := range template.PodCliqueScalingGroups {
 		if template.PodCliqueScalingGroups[i].ScaleConfig != nil {
