@@ -8,6 +8,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/internal/conditions"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // MaxTopologyLevels bounds the levels of a topology, and the schedulers that it is bound to.
@@ -37,12 +38,12 @@ func validateClusterTopologyBindingSpec(spec *grove.ClusterTopologyBindingSpec, 
 	domains, keys := sets.New[string](), sets.New[string]()
 	for i, level := range spec.Levels {
 		path := levelsPath.Index(i)
-		errs = append(errs, validateUniqueName(level.Domain, domains, path.Child("domain"))...)
+		errs = append(errs, fields.UniqueName(level.Domain, domains, path.Child("domain"))...)
 		if level.Key == "" {
 			errs = append(errs, field.Required(path.Child("key"), "the key of a node label"))
 			continue
 		}
-		errs = append(errs, validateLabelKey(level.Key, path.Child("key"))...)
+		errs = append(errs, fields.LabelKey(level.Key, path.Child("key"))...)
 		if keys.Has(level.Key) {
 			errs = append(errs, field.Duplicate(path.Child("key"), level.Key))
 		}
@@ -57,8 +58,8 @@ func validateClusterTopologyBindingSpec(spec *grove.ClusterTopologyBindingSpec, 
 			errs = append(errs, field.Duplicate(path.Child("schedulerName"), ref.SchedulerName))
 		}
 		schedulers.Insert(ref.SchedulerName)
-		errs = append(errs, validateSubdomain(ref.SchedulerName, path.Child("schedulerName"))...)
-		errs = append(errs, validateSubdomain(ref.TopologyReference, path.Child("topologyReference"))...)
+		errs = append(errs, fields.Subdomain(ref.SchedulerName, path.Child("schedulerName"))...)
+		errs = append(errs, fields.Subdomain(ref.TopologyReference, path.Child("topologyReference"))...)
 		if ref.TopologyReference == "" {
 			errs = append(errs, field.Required(path.Child("topologyReference"), "the name of the scheduler's topology object"))
 		}
@@ -73,7 +74,7 @@ func ValidateClusterTopologyBindingUpdate(binding, old *grove.ClusterTopologyBin
 		return errs
 	}
 	path := field.NewPath("spec")
-	return append(errs, untouched(validateClusterTopologyBindingSpec(&binding.Spec, path), func() field.ErrorList {
+	return append(errs, fields.Untouched(validateClusterTopologyBindingSpec(&binding.Spec, path), func() field.ErrorList {
 		return validateClusterTopologyBindingSpec(&old.Spec, path)
 	})...)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // ValidatePodClique returns what is wrong with a PodClique by itself.
@@ -24,7 +25,7 @@ func validatePodCliqueSpec(clique *grove.PodClique, path *field.Path) field.Erro
 	if items := itemsOf(spec); items > MaxListItems {
 		return field.ErrorList{tooManyItems(items, path)}
 	}
-	errs := validateNotNegative(spec.Replicas, path.Child("replicas"))
+	errs := fields.NotNegative(spec.Replicas, path.Child("replicas"))
 	if spec.Replicas > MaxPodsPerSet {
 		errs = append(errs, field.Invalid(path.Child("replicas"), spec.Replicas, fmt.Sprintf("a set has at most %d pods", MaxPodsPerSet)).WithOrigin("maximum"))
 	}
@@ -34,10 +35,10 @@ func validatePodCliqueSpec(clique *grove.PodClique, path *field.Path) field.Erro
 	}
 	seen := sets.New[string]()
 	for i, name := range spec.StartsAfter {
-		errs = append(errs, validateUniqueName(name, seen, path.Child("startsAfter").Index(i))...)
+		errs = append(errs, fields.UniqueName(name, seen, path.Child("startsAfter").Index(i))...)
 	}
-	errs = append(errs, validateNotNegative(spec.Attempt, path.Child("attempt"))...)
-	errs = append(errs, validateEnum(spec.WorkloadType, path.Child("workloadType"), grove.WorkloadTypeInference, grove.WorkloadTypeTraining)...)
+	errs = append(errs, fields.NotNegative(spec.Attempt, path.Child("attempt"))...)
+	errs = append(errs, fields.Enum(spec.WorkloadType, path.Child("workloadType"), grove.WorkloadTypeInference, grove.WorkloadTypeTraining)...)
 	errs = append(errs, validatePodSpec(&spec.PodSpec, path.Child("podSpec"))...)
 	switch {
 	case spec.WorkloadType == grove.WorkloadTypeTraining:
@@ -65,11 +66,11 @@ func ValidatePodCliqueUpdate(clique, old *grove.PodClique) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&clique.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	path := field.NewPath("spec")
 	spec, before := &clique.Spec, &old.Spec
-	errs = append(errs, validateImmutable(spec.WorkloadType, before.WorkloadType, path.Child("workloadType"))...)
-	errs = append(errs, validateImmutable(spec.RoleName, before.RoleName, path.Child("roleName"))...)
-	errs = append(errs, validateImmutable(spec.MinAvailable, before.MinAvailable, path.Child("minAvailable"))...)
-	errs = append(errs, validateImmutable(spec.StartsAfter, before.StartsAfter, path.Child("startsAfter"))...)
-	errs = append(errs, validateImmutable(spec.PodSpec.SchedulerName, before.PodSpec.SchedulerName, path.Child("podSpec", "schedulerName"))...)
+	errs = append(errs, fields.Immutable(spec.WorkloadType, before.WorkloadType, path.Child("workloadType"))...)
+	errs = append(errs, fields.Immutable(spec.RoleName, before.RoleName, path.Child("roleName"))...)
+	errs = append(errs, fields.Immutable(spec.MinAvailable, before.MinAvailable, path.Child("minAvailable"))...)
+	errs = append(errs, fields.Immutable(spec.StartsAfter, before.StartsAfter, path.Child("startsAfter"))...)
+	errs = append(errs, fields.Immutable(spec.PodSpec.SchedulerName, before.PodSpec.SchedulerName, path.Child("podSpec", "schedulerName"))...)
 	errs = append(errs, validateNotFalling(spec.Attempt, before.Attempt, path.Child("attempt"))...)
 	if before.WorkloadType == grove.WorkloadTypeTraining {
 		if spec.Replicas != before.Replicas {
@@ -85,5 +86,5 @@ func ValidatePodCliqueUpdate(clique, old *grove.PodClique) field.ErrorList {
 	if spec.Replicas != before.Replicas {
 		errs = append(errs, validateWithinMaximum(spec, path.Child("replicas"))...)
 	}
-	return append(errs, untouched(validatePodCliqueSpec(clique, path), func() field.ErrorList { return validatePodCliqueSpec(old, path) })...)
+	return append(errs, fields.Untouched(validatePodCliqueSpec(clique, path), func() field.ErrorList { return validatePodCliqueSpec(old, path) })...)
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // ValidatePodCliqueSet returns what is wrong with a PodCliqueSet by itself.
@@ -21,10 +22,10 @@ func validatePodCliqueSetSpec(pcs *grove.PodCliqueSet, path *field.Path) field.E
 	if errs := validateLists(spec, path); len(errs) > 0 {
 		return errs
 	}
-	errs := validateNotNegative(spec.Replicas, path.Child("replicas"))
-	errs = append(errs, validateEnum(spec.WorkloadType, path.Child("workloadType"), grove.WorkloadTypeInference, grove.WorkloadTypeTraining)...)
+	errs := fields.NotNegative(spec.Replicas, path.Child("replicas"))
+	errs = append(errs, fields.Enum(spec.WorkloadType, path.Child("workloadType"), grove.WorkloadTypeInference, grove.WorkloadTypeTraining)...)
 	if spec.UpdateStrategy != nil {
-		errs = append(errs, validateEnum(spec.UpdateStrategy.Type, path.Child("updateStrategy", "type"), grove.UpdateStrategyRollingRecreate, grove.UpdateStrategyOnDelete)...)
+		errs = append(errs, fields.Enum(spec.UpdateStrategy.Type, path.Child("updateStrategy", "type"), grove.UpdateStrategyRollingRecreate, grove.UpdateStrategyOnDelete)...)
 	}
 	errs = append(errs, validateStartupPolicy(spec, path.Child("startupPolicy"))...)
 	errs = append(errs, validateGroupScheduling(spec, path)...)
@@ -40,10 +41,10 @@ func validatePodCliqueSetSpec(pcs *grove.PodCliqueSet, path *field.Path) field.E
 func validateTemplate(template *grove.PodCliqueSetTemplateSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if template.StartupType != nil {
-		errs = append(errs, validateEnum(*template.StartupType, path.Child("cliqueStartupType"),
+		errs = append(errs, fields.Enum(*template.StartupType, path.Child("cliqueStartupType"),
 			grove.CliqueStartupTypeAnyOrder, grove.CliqueStartupTypeInOrder, grove.CliqueStartupTypeExplicit)...)
 	}
-	errs = append(errs, validateSubdomain(template.PriorityClassName, path.Child("priorityClassName"))...)
+	errs = append(errs, fields.Subdomain(template.PriorityClassName, path.Child("priorityClassName"))...)
 	cliquesPath := path.Child("cliques")
 	if len(template.Cliques) == 0 {
 		errs = append(errs, field.Required(cliquesPath, "a set needs at least one clique"))
@@ -53,7 +54,7 @@ func validateTemplate(template *grove.PodCliqueSetTemplateSpec, path *field.Path
 	for i := range template.Cliques {
 		clique := &template.Cliques[i]
 		cliquePath := cliquesPath.Index(i)
-		errs = append(errs, validateUniqueName(clique.Name, names, cliquePath.Child("name"))...)
+		errs = append(errs, fields.UniqueName(clique.Name, names, cliquePath.Child("name"))...)
 		if role := clique.Spec.RoleName; role != "" {
 			if roles.Has(role) {
 				errs = append(errs, field.Duplicate(cliquePath.Child("spec", "roleName"), role))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // ValidatePodCliqueSetUpdate returns what is wrong with changing old into pcs.
@@ -17,9 +18,9 @@ func ValidatePodCliqueSetUpdate(pcs, old *grove.PodCliqueSet) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&pcs.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, validateFabricGroupUpdate(pcs.Annotations, old.Annotations, field.NewPath("metadata", "annotations"))...)
 	path := field.NewPath("spec")
-	errs = append(errs, validateImmutable(pcs.Spec.WorkloadType, old.Spec.WorkloadType, path.Child("workloadType"))...)
-	errs = append(errs, validateImmutable(pcs.Spec.StartupPolicy, old.Spec.StartupPolicy, path.Child("startupPolicy"))...)
-	errs = append(errs, validateImmutable(pcs.Spec.GroupSchedulingConfig, old.Spec.GroupSchedulingConfig, path.Child("groupSchedulingConfig"))...)
+	errs = append(errs, fields.Immutable(pcs.Spec.WorkloadType, old.Spec.WorkloadType, path.Child("workloadType"))...)
+	errs = append(errs, fields.Immutable(pcs.Spec.StartupPolicy, old.Spec.StartupPolicy, path.Child("startupPolicy"))...)
+	errs = append(errs, fields.Immutable(pcs.Spec.GroupSchedulingConfig, old.Spec.GroupSchedulingConfig, path.Child("groupSchedulingConfig"))...)
 	errs = append(errs, validateTemplateUpdate(&pcs.Spec.Template, &old.Spec.Template, path.Child("template"))...)
 	errs = append(errs, validateCliqueOrder(&pcs.Spec, &old.Spec, path.Child("template", "cliques"))...)
 	if old.Spec.WorkloadType == grove.WorkloadTypeTraining {
@@ -29,7 +30,7 @@ func ValidatePodCliqueSetUpdate(pcs, old *grove.PodCliqueSet) field.ErrorList {
 	if pcs.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(pcs.Spec, old.Spec) {
 		return errs
 	}
-	return append(errs, untouched(validatePodCliqueSetSpec(pcs, path), func() field.ErrorList { return validatePodCliqueSetSpec(old, path) })...)
+	return append(errs, fields.Untouched(validatePodCliqueSetSpec(pcs, path), func() field.ErrorList { return validatePodCliqueSetSpec(old, path) })...)
 }
 
 // validateCliqueOrder keeps the order of the cliques where they start in that order: to
@@ -55,10 +56,10 @@ func commonCliques(template, other *grove.PodCliqueSetTemplateSpec) []string {
 }
 
 func validateTemplateUpdate(template, old *grove.PodCliqueSetTemplateSpec, path *field.Path) field.ErrorList {
-	errs := validateImmutable(template.StartupType, old.StartupType, path.Child("cliqueStartupType"))
+	errs := fields.Immutable(template.StartupType, old.StartupType, path.Child("cliqueStartupType"))
 	errs = append(errs, validateTopologyUpdate(template.TopologyConstraint, old.TopologyConstraint, path.Child("topologyConstraint"))...)
-	errs = append(errs, validateImmutable(template.ResourceClaimTemplates, old.ResourceClaimTemplates, path.Child("resourceClaimTemplates"))...)
-	errs = append(errs, validateImmutable(template.ResourceSharing, old.ResourceSharing, path.Child("resourceSharing"))...)
+	errs = append(errs, fields.Immutable(template.ResourceClaimTemplates, old.ResourceClaimTemplates, path.Child("resourceClaimTemplates"))...)
+	errs = append(errs, fields.Immutable(template.ResourceSharing, old.ResourceSharing, path.Child("resourceSharing"))...)
 
 	cliquesPath := path.Child("cliques")
 	for i := range template.Cliques {
@@ -69,13 +70,13 @@ func validateTemplateUpdate(template, old *grove.PodCliqueSetTemplateSpec, path 
 			continue
 		}
 		specPath := cliquePath.Child("spec")
-		errs = append(errs, validateImmutable(clique.Spec.RoleName, before.Spec.RoleName, specPath.Child("roleName"))...)
-		errs = append(errs, validateImmutable(clique.Spec.MinAvailable, before.Spec.MinAvailable, specPath.Child("minAvailable"))...)
-		errs = append(errs, validateImmutable(clique.Spec.StartsAfter, before.Spec.StartsAfter, specPath.Child("startsAfter"))...)
-		errs = append(errs, validateImmutable(clique.Spec.PodSpec.SchedulerName, before.Spec.PodSpec.SchedulerName, specPath.Child("podSpec", "schedulerName"))...)
+		errs = append(errs, fields.Immutable(clique.Spec.RoleName, before.Spec.RoleName, specPath.Child("roleName"))...)
+		errs = append(errs, fields.Immutable(clique.Spec.MinAvailable, before.Spec.MinAvailable, specPath.Child("minAvailable"))...)
+		errs = append(errs, fields.Immutable(clique.Spec.StartsAfter, before.Spec.StartsAfter, specPath.Child("startsAfter"))...)
+		errs = append(errs, fields.Immutable(clique.Spec.PodSpec.SchedulerName, before.Spec.PodSpec.SchedulerName, specPath.Child("podSpec", "schedulerName"))...)
 		errs = append(errs, validateTopologyUpdate(clique.TopologyConstraint, before.TopologyConstraint, cliquePath.Child("topologyConstraint"))...)
 		errs = append(errs, validateFabricGroupUpdate(clique.Annotations, before.Annotations, cliquePath.Child("annotations"))...)
-		errs = append(errs, validateImmutable(clique.ResourceSharing, before.ResourceSharing, cliquePath.Child("resourceSharing"))...)
+		errs = append(errs, fields.Immutable(clique.ResourceSharing, before.ResourceSharing, cliquePath.Child("resourceSharing"))...)
 	}
 	for i := range old.Cliques {
 		if name := old.Cliques[i].Name; template.Clique(name) == nil {
@@ -91,11 +92,11 @@ func validateTemplateUpdate(template, old *grove.PodCliqueSetTemplateSpec, path 
 			errs = append(errs, field.Forbidden(groupPath.Child("name"), fmt.Sprintf("scaling group %q cannot be added later", group.Name)))
 			continue
 		}
-		errs = append(errs, validateImmutable(group.CliqueNames, before.CliqueNames, groupPath.Child("cliqueNames"))...)
-		errs = append(errs, validateImmutable(group.MinAvailable, before.MinAvailable, groupPath.Child("minAvailable"))...)
+		errs = append(errs, fields.Immutable(group.CliqueNames, before.CliqueNames, groupPath.Child("cliqueNames"))...)
+		errs = append(errs, fields.Immutable(group.MinAvailable, before.MinAvailable, groupPath.Child("minAvailable"))...)
 		errs = append(errs, validateTopologyUpdate(group.TopologyConstraint, before.TopologyConstraint, groupPath.Child("topologyConstraint"))...)
 		errs = append(errs, validateFabricGroupUpdate(group.Annotations, before.Annotations, groupPath.Child("annotations"))...)
-		errs = append(errs, validateImmutable(group.ResourceSharing, before.ResourceSharing, groupPath.Child("resourceSharing"))...)
+		errs = append(errs, fields.Immutable(group.ResourceSharing, before.ResourceSharing, groupPath.Child("resourceSharing"))...)
 	}
 	for i := range old.PodCliqueScalingGroups {
 		if name := old.PodCliqueScalingGroups[i].Name; template.ScalingGroup(name) == nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 	"github.com/copse-dev/copse/pkg/naming"
 )
 
@@ -30,11 +31,11 @@ func validatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	volumes := sets.New[string]()
 	for i := range spec.Volumes {
 		namePath := path.Child("volumes").Index(i).Child("name")
-		errs = append(errs, validateUniqueName(spec.Volumes[i].Name, volumes, namePath)...)
+		errs = append(errs, fields.UniqueName(spec.Volumes[i].Name, volumes, namePath)...)
 		errs = append(errs, validateNotReserved(spec.Volumes[i].Name, namePath, naming.BarrierVolume)...)
 	}
 	if spec.RestartPolicy != "" {
-		errs = append(errs, validateEnum(spec.RestartPolicy, path.Child("restartPolicy"), corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)...)
+		errs = append(errs, fields.Enum(spec.RestartPolicy, path.Child("restartPolicy"), corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)...)
 	}
 	if spec.NodeName != "" {
 		errs = append(errs, field.Forbidden(path.Child("nodeName"), "the scheduler places the pods of a gang: use nodeSelector"))
@@ -61,7 +62,7 @@ func validateContainers(containers []corev1.Container, names sets.Set[string], p
 	var errs field.ErrorList
 	for i := range containers {
 		container, containerPath := &containers[i], path.Index(i)
-		errs = append(errs, validateUniqueName(container.Name, names, containerPath.Child("name"))...)
+		errs = append(errs, fields.UniqueName(container.Name, names, containerPath.Child("name"))...)
 		errs = append(errs, validateNotReserved(container.Name, containerPath.Child("name"), naming.BarrierContainer, naming.OrderContainer)...)
 		if len(container.Env) == 0 {
 			continue

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // validateMinAvailable checks that a minimum lies within 1 and replicas.
@@ -60,7 +61,7 @@ func validateMetric(metric *autoscalingv2.MetricSpec, path *field.Path) field.Er
 	}
 	source, known := sources[metric.Type]
 	if !known {
-		return validateEnum(metric.Type, path.Child("type"), autoscalingv2.ObjectMetricSourceType, autoscalingv2.PodsMetricSourceType,
+		return fields.Enum(metric.Type, path.Child("type"), autoscalingv2.ObjectMetricSourceType, autoscalingv2.PodsMetricSourceType,
 			autoscalingv2.ResourceMetricSourceType, autoscalingv2.ContainerResourceMetricSourceType, autoscalingv2.ExternalMetricSourceType)
 	}
 	if !source.given {
@@ -75,7 +76,7 @@ func validateScalingGroups(template *grove.PodCliqueSetTemplateSpec, path *field
 	groupOf := map[string]string{}
 	for i := range template.PodCliqueScalingGroups {
 		group, groupPath := &template.PodCliqueScalingGroups[i], path.Child("podCliqueScalingGroups").Index(i)
-		errs = append(errs, validateUniqueName(group.Name, names, groupPath.Child("name"))...)
+		errs = append(errs, fields.UniqueName(group.Name, names, groupPath.Child("name"))...)
 		errs = append(errs, apivalidation.ValidateAnnotations(group.Annotations, groupPath.Child("annotations"))...)
 		errs = append(errs, validateFabricGroup(group.Annotations, groupPath.Child("annotations"))...)
 		replicas := ptr.Deref(group.Replicas, 1)

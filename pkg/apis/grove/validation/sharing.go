@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // validateResources checks the templates of resource claims, and who shares the claims.
@@ -14,7 +15,7 @@ func validateResources(template *grove.PodCliqueSetTemplateSpec, path *field.Pat
 	templates := sets.New[string]()
 	for i := range template.ResourceClaimTemplates {
 		claim, claimPath := &template.ResourceClaimTemplates[i], path.Child("resourceClaimTemplates").Index(i)
-		errs = append(errs, validateUniqueName(claim.Name, templates, claimPath.Child("name"))...)
+		errs = append(errs, fields.UniqueName(claim.Name, templates, claimPath.Child("name"))...)
 		if len(claim.TemplateSpec.Spec.Devices.Requests) == 0 {
 			errs = append(errs, field.Required(claimPath.Child("templateSpec", "spec", "devices", "requests"), "a claim needs at least one device request"))
 		}
@@ -65,7 +66,7 @@ func validateSharing(sharing *grove.ResourceSharingSpec, templates, seen sets.Se
 	if sharing.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), "the name of a template of resource claims"))
 	}
-	errs = append(errs, validateSubdomain(sharing.Name, path.Child("name"))...)
+	errs = append(errs, fields.Subdomain(sharing.Name, path.Child("name"))...)
 	if sharing.Name != "" && seen.Has(sharing.Name) {
 		errs = append(errs, field.Duplicate(path.Child("name"), sharing.Name))
 	}
@@ -79,7 +80,7 @@ func validateSharing(sharing *grove.ResourceSharingSpec, templates, seen sets.Se
 			errs = append(errs, field.Invalid(path.Child("namespace"), sharing.Namespace, msg))
 		}
 	}
-	return append(errs, validateEnum(sharing.Scope, path.Child("scope"), grove.ResourceSharingScopeAllReplicas, grove.ResourceSharingScopePerReplica)...)
+	return append(errs, fields.Enum(sharing.Scope, path.Child("scope"), grove.ResourceSharingScopeAllReplicas, grove.ResourceSharingScopePerReplica)...)
 }
 
 // validateChildren checks names of things that are shared with.

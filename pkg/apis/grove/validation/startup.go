@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // validateStartupPolicy checks seed 003: with InOrder, the rules name every clique but
@@ -16,12 +17,12 @@ func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field
 	if policy == nil {
 		return nil
 	}
-	errs := validateEnum(policy.StartupPolicyOrder, path.Child("startupPolicyOrder"), grove.StartupPolicyAnyOrder, grove.StartupPolicyInOrder)
+	errs := fields.Enum(policy.StartupPolicyOrder, path.Child("startupPolicyOrder"), grove.StartupPolicyAnyOrder, grove.StartupPolicyInOrder)
 	cliques := spec.Template.Cliques
 	known, seen := cliqueNames(&spec.Template), sets.New[string]()
 	for i, rule := range policy.Rules {
 		rulePath := path.Child("rules").Index(i)
-		errs = append(errs, validateEnum(rule.WaitForCliquesStatus, rulePath.Child("waitForCliquesStatus"), grove.CliqueStatusReady, grove.CliqueStatusSucceeded)...)
+		errs = append(errs, fields.Enum(rule.WaitForCliquesStatus, rulePath.Child("waitForCliquesStatus"), grove.CliqueStatusReady, grove.CliqueStatusSucceeded)...)
 		if rule.WaitForCliquesStatus == grove.CliqueStatusSucceeded && spec.WorkloadType != grove.WorkloadTypeTraining {
 			errs = append(errs, field.Invalid(rulePath.Child("waitForCliquesStatus"), rule.WaitForCliquesStatus, "pods of an inference workload never succeed: use Ready, or workloadType Training"))
 		}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // constrained is a topology constraint, and that of what is around it.
@@ -84,7 +85,7 @@ func validateTopology(template *grove.PodCliqueSetTemplateSpec, path *field.Path
 
 func validateTopologyConstraint(c *constrained) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, validateSubdomain(c.constraint.TopologyName, c.path.Child("topologyName"))...)
+	errs = append(errs, fields.Subdomain(c.constraint.TopologyName, c.path.Child("topologyName"))...)
 	if c.constraint.PackDomain != "" {
 		errs = append(errs, field.Forbidden(c.path.Child("packDomain"), "is deprecated: use pack.required"))
 	}
@@ -109,7 +110,7 @@ func validateDomain(domain string, path *field.Path) field.ErrorList {
 	if domain == "" {
 		return nil
 	}
-	return validateLabel(domain, path)
+	return fields.Label(domain, path)
 }
 
 // validateNarrowing checks that the domains can be brought into an order from broad to
@@ -144,7 +145,7 @@ func validateNarrowing(all []*constrained, kind string, domainOf func(*grove.Top
 // pack.required.
 func validateTopologyUpdate(constraint, old *grove.TopologyConstraint, path *field.Path) field.ErrorList {
 	if constraint == nil || old == nil || old.PackDomain == "" {
-		return validateImmutable(constraint, old, path)
+		return fields.Immutable(constraint, old, path)
 	}
 	updated := *old
 	if updated.TopologyName == "" {
@@ -157,5 +158,5 @@ func validateTopologyUpdate(constraint, old *grove.TopologyConstraint, path *fie
 			updated.Pack.Preferred = old.Pack.Preferred
 		}
 	}
-	return validateImmutable(constraint, &updated, path)
+	return fields.Immutable(constraint, &updated, path)
 }

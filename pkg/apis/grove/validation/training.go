@@ -5,6 +5,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // validateTraining checks the rules of seed 000 that depend on the workload type, and
@@ -33,7 +34,7 @@ func validateTraining(spec *grove.PodCliqueSetSpec, path *field.Path) field.Erro
 	if training := spec.TrainingSpec; training != nil {
 		trainingPath := path.Child("trainingSpec")
 		if training.MaxRestarts != nil {
-			errs = append(errs, validateNotNegative(*training.MaxRestarts, trainingPath.Child("maxRestarts"))...)
+			errs = append(errs, fields.NotNegative(*training.MaxRestarts, trainingPath.Child("maxRestarts"))...)
 		}
 		if training.MaxRuntime != nil && training.MaxRuntime.Duration <= 0 {
 			errs = append(errs, field.Invalid(trainingPath.Child("maxRuntime"), training.MaxRuntime.Duration.String(), "must be more than 0s; leave it out for no limit").WithOrigin("minimum"))

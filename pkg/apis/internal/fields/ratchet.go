@@ -1,4 +1,4 @@
-package validation
+package fields
 
 import (
 	"slices"
@@ -6,12 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// untouched returns of found what is not wrong with the old object in the same way: a
+// Untouched returns of found what is not wrong with the old object in the same way: a
 // rule that was tightened refuses neither an object that it finds, nor a change of
 // something else in it. An error is known by what it says of which value, not by where in
 // a list it is, so that cliques may be moved; and it excuses one of its like, so that
 // there are never more of them than before.
-func untouched(found field.ErrorList, old func() field.ErrorList) field.ErrorList {
+func Untouched(found field.ErrorList, old func() field.ErrorList) field.ErrorList {
 	if len(found) == 0 {
 		return nil
 	}
