@@ -29,6 +29,9 @@ const (
 	ComponentScalingGroupPodClique = "pcsg-podclique"
 )
 
+// Domain is the beginning of the keys that are Grove's, and so the controllers' alone.
+const Domain = "grove.io/"
+
 // Labels that say where an object is in its PodCliqueSet.
 const (
 	// PodClique is the name of the PodClique of a pod.

@@ -65,6 +65,10 @@ func TestDefaults(t *testing.T) {
 				pcs.Spec.Template.PodCliqueScalingGroups = []PodCliqueScalingGroupConfig{{Name: "g", CliqueNames: []string{"b"}, Replicas: ptr.To[int32](1)}}
 			}),
 		},
+		"PodCliqueSet: empty headless config": {
+			in:   &PodCliqueSet{Spec: PodCliqueSetSpec{Template: PodCliqueSetTemplateSpec{HeadlessServiceConfig: &HeadlessServiceConfig{}}}},
+			want: template(),
+		},
 		"PodCliqueSet: everything given": {in: everythingGiven(), want: everythingGiven()},
 		"PodCliqueSet: defaults of core/v1": {
 			in: &PodCliqueSet{Spec: PodCliqueSetSpec{Template: PodCliqueSetTemplateSpec{Cliques: []PodCliqueTemplateSpec{{

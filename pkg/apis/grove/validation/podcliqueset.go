@@ -1,6 +1,10 @@
 package validation
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	unversionedvalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -8,6 +12,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/internal/fields"
+	"github.com/copse-dev/copse/pkg/labels"
 )
 
 // ValidatePodCliqueSet returns what is wrong with a PodCliqueSet by itself.
@@ -72,6 +77,7 @@ func validateTemplate(template *grove.PodCliqueSetTemplateSpec, path *field.Path
 
 func validateCliqueTemplate(clique *grove.PodCliqueTemplateSpec, path *field.Path) field.ErrorList {
 	errs := unversionedvalidation.ValidateLabels(clique.Labels, path.Child("labels"))
+	errs = append(errs, validateOwnLabels(clique.Labels, path.Child("labels"))...)
 	errs = append(errs, apivalidation.ValidateAnnotations(clique.Annotations, path.Child("annotations"))...)
 	errs = append(errs, validateFabricGroup(clique.Annotations, path.Child("annotations"))...)
 	spec, specPath := &clique.Spec, path.Child("spec")
@@ -89,6 +95,18 @@ func validateCliqueTemplate(clique *grove.PodCliqueTemplateSpec, path *field.Pat
 		errs = append(errs, validateAutoScaling(spec.AutoScalingConfig, spec.MinAvailable, spec.Replicas, specPath.Child("autoScalingConfig"))...)
 	}
 	return append(errs, validatePodSpec(&spec.PodSpec, specPath.Child("podSpec"))...)
+}
+
+// validateOwnLabels keeps the labels that say what a pod is and whose: a pod that carries
+// those of another set would be counted, or found, as one of its.
+func validateOwnLabels(cliqueLabels map[string]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(cliqueLabels)) {
+		if strings.HasPrefix(key, labels.Domain) {
+			errs = append(errs, field.Forbidden(path.Key(key), "labels of "+labels.Domain+" are set by the controller: use a domain of your own"))
+		}
+	}
+	return errs
 }
 
 func validateTerminationDelays(template *grove.PodCliqueSetTemplateSpec, path *field.Path) field.ErrorList {

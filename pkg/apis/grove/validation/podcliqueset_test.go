@@ -142,6 +142,12 @@ func TestValidatePodCliqueSet(t *testing.T) {
 			tweak: clique(0, func(c *grove.PodCliqueTemplateSpec) { c.Labels = map[string]string{"app": "not a value"} }),
 			want:  field.ErrorList{invalid(clique0 + ".labels")},
 		},
+		"clique labels of grove.io are the controller's": {
+			tweak: clique(1, func(c *grove.PodCliqueTemplateSpec) {
+				c.Labels = map[string]string{"grove.io/podgang": "other-0", "app": "a"}
+			}),
+			want: field.ErrorList{forbidden(clique1 + ".labels[grove.io/podgang]")},
+		},
 		"clique annotations are valid": {
 			tweak: clique(0, func(c *grove.PodCliqueTemplateSpec) { c.Annotations = map[string]string{"not a key": ""} }),
 			want:  field.ErrorList{invalid(clique0 + ".annotations")},
