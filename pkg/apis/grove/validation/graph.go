@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // graph holds directed edges between names, and where in an object each was given.
@@ -99,35 +100,42 @@ func cliqueNames(template *grove.PodCliqueSetTemplateSpec) sets.Set[string] {
 }
 
 // validateStartsAfter checks that the cliques can start one after the other (D20). With
-// another startup type nothing looks at the lists, as in Grove; a warning says so.
+// another startup type nothing acts on the lists, as in Grove; a warning says so, and they
+// need only be such as the PodCliques that carry them may have.
 func validateStartsAfter(template *grove.PodCliqueSetTemplateSpec, path *field.Path) field.ErrorList {
-	if !isExplicit(template) {
-		return nil
-	}
 	var errs field.ErrorList
-	known := cliqueNames(template)
+	known, acts := cliqueNames(template), isExplicit(template)
 	names := make([]string, 0, len(template.Cliques))
 	for i := range template.Cliques {
 		clique := &template.Cliques[i]
 		names = append(names, clique.Name)
 		listPath := path.Child("cliques").Index(i).Child("spec", "startsAfter")
-		seen := sets.New[string]()
+		errs = append(errs, validateNames(clique.Spec.StartsAfter, listPath)...)
 		for j, name := range clique.Spec.StartsAfter {
 			switch {
-			case name == "":
-				errs = append(errs, field.Required(listPath.Index(j), "the name of a clique"))
-			case seen.Has(name):
-				errs = append(errs, field.Duplicate(listPath.Index(j), name))
+			case !acts || name == "":
 			case name == clique.Name:
 				errs = append(errs, field.Invalid(listPath.Index(j), name, "a clique cannot start after itself"))
 			case !known.Has(name):
 				errs = append(errs, field.NotFound(listPath.Index(j), name))
 			}
-			seen.Insert(name)
 		}
+	}
+	if !acts {
+		return errs
 	}
 	for _, c := range startsAfter(template, path).cycles(names) {
 		errs = append(errs, field.Invalid(c.path, c.names[0], "the cliques "+strings.Join(c.names, ", ")+" wait for each other: none of them would start"))
+	}
+	return errs
+}
+
+// validateNames checks a list of names that are DNS labels, each there once.
+func validateNames(names []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := sets.New[string]()
+	for i, name := range names {
+		errs = append(errs, fields.UniqueName(name, seen, path.Index(i))...)
 	}
 	return errs
 }

@@ -41,6 +41,7 @@ func TestValidateStartsAfter(t *testing.T) {
 		"a cycle of three":                {tweak: explicit([]string{"b"}, []string{"c"}, []string{"a"}), want: field.ErrorList{invalid(at(clique2))}},
 		"a cycle behind a way":            {tweak: explicit([]string{"b"}, []string{"c"}, []string{"b"}), want: field.ErrorList{invalid(at(clique2))}},
 		"two cycles":                      {tweak: explicit([]string{"b"}, []string{"a"}, []string{"d"}, []string{"c"}), want: field.ErrorList{invalid(at(clique1)), invalid("spec.template.cliques[3].spec.startsAfter[0]")}},
+		"a name is a DNS label":           {tweak: all(explicit([]string{"A"}, nil), startupType(grove.CliqueStartupTypeAnyOrder)), want: field.ErrorList{invalid(at(clique0))}},
 		"in AnyOrder nothing looks at it": {tweak: all(explicit([]string{"b"}, []string{"a"}), startupType(grove.CliqueStartupTypeAnyOrder))},
 		"in InOrder nothing looks at it":  {tweak: all(explicit([]string{"a", "nobody"}, nil), startupType(grove.CliqueStartupTypeInOrder))},
 	})

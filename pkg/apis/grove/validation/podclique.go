@@ -5,7 +5,6 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -33,10 +32,7 @@ func validatePodCliqueSpec(clique *grove.PodClique, path *field.Path) field.Erro
 	if spec.Replicas != 0 {
 		errs = append(errs, validateMinAvailable(spec.MinAvailable, spec.Replicas, path.Child("minAvailable"))...)
 	}
-	seen := sets.New[string]()
-	for i, name := range spec.StartsAfter {
-		errs = append(errs, fields.UniqueName(name, seen, path.Child("startsAfter").Index(i))...)
-	}
+	errs = append(errs, validateNames(spec.StartsAfter, path.Child("startsAfter"))...)
 	errs = append(errs, fields.NotNegative(spec.Attempt, path.Child("attempt"))...)
 	errs = append(errs, fields.Enum(spec.WorkloadType, path.Child("workloadType"), grove.WorkloadTypeInference, grove.WorkloadTypeTraining)...)
 	errs = append(errs, validatePodSpec(&spec.PodSpec, path.Child("podSpec"))...)

@@ -5,7 +5,6 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -34,11 +33,7 @@ func validatePodCliqueScalingGroupSpec(spec *grove.PodCliqueScalingGroupSpec, pa
 	if len(spec.CliqueNames) == 0 {
 		errs = append(errs, field.Required(namesPath, "a scaling group needs at least one clique"))
 	}
-	seen := sets.New[string]()
-	for i, name := range spec.CliqueNames {
-		errs = append(errs, fields.UniqueName(name, seen, namesPath.Index(i))...)
-	}
-	return errs
+	return append(errs, validateNames(spec.CliqueNames, namesPath)...)
 }
 
 // ValidatePodCliqueScalingGroupUpdate returns what is wrong with changing old into group.

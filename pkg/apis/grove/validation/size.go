@@ -23,6 +23,9 @@ const (
 	// MaxObjectBytes bounds the encoded object. etcd takes 1.5 MiB by default, and the
 	// status of a set that has been accepted has to fit as well.
 	MaxObjectBytes = 5 << 18
+	// maxCliqueBytes leaves a PodClique, which is mostly a part of its set, room for what
+	// the set does not have: a set that fits has cliques that fit.
+	maxCliqueBytes = MaxObjectBytes + 64<<10
 )
 
 // validateLists bounds the lists of a set. It is looked at before anything looks at what
@@ -126,7 +129,7 @@ func validateSetBytes(pcs *grove.PodCliqueSet) field.ErrorList {
 	if err := grovev1alpha1.Convert_grove_PodCliqueSet_To_v1alpha1_PodCliqueSet(pcs, out, nil); err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 	}
-	return validateBytes(out)
+	return validateBytes(out, MaxObjectBytes)
 }
 
 // validateCliqueBytes bounds the encoded PodClique.
@@ -138,19 +141,19 @@ func validateCliqueBytes(clique *grove.PodClique) field.ErrorList {
 	if err := grovev1alpha1.Convert_grove_PodClique_To_v1alpha1_PodClique(clique, out, nil); err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 	}
-	return validateBytes(out)
+	return validateBytes(out, maxCliqueBytes)
 }
 
-func validateBytes(obj any) field.ErrorList {
+func validateBytes(obj any, most int) field.ErrorList {
 	text, err := json.Marshal(obj)
 	if err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 	}
-	if len(text) <= MaxObjectBytes {
+	if len(text) <= most {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("spec"), len(text), fmt.Sprintf(
-		"the object has more than %d bytes: keep files and scripts in ConfigMaps, and apply it with --server-side, which stores no second copy in an annotation", MaxObjectBytes)).WithOrigin("maximum")}
+		"the object has more than %d bytes: keep files and scripts in ConfigMaps, and apply it with --server-side, which stores no second copy in an annotation", most)).WithOrigin("maximum")}
 }
 
 // validateSize bounds the pods of the whole set. It computes in 64 bits: the largest
