@@ -206,7 +206,7 @@ func eachKind(t *testing.T, test func(t *testing.T, ctx context.Context, k kind,
 	}
 }
 
-func accessor(t *testing.T, obj runtime.Object) metav1.Object {
+func accessor(t testing.TB, obj runtime.Object) metav1.Object {
 	t.Helper()
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

@@ -79,8 +79,8 @@ func validateNoOrderAmong(targets sets.Set[string], spec *grove.PodCliqueSetSpec
 	waits := startsAfter(&spec.Template, nil)
 	var errs field.ErrorList
 	for _, name := range sets.List(targets) {
-		for _, other := range sets.List(waits.from(name).Intersection(targets).Delete(name)) {
-			errs = append(errs, field.Forbidden(path, fmt.Sprintf("%q starts after %q, which waits for it at the barrier: name one of them", name, other)))
+		if others := waits.from(name).Intersection(targets).Delete(name); len(others) > 0 {
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("%q starts after %q, which waits for it at the barrier: name one of them", name, sets.List(others)[0])))
 		}
 	}
 	return errs

@@ -45,7 +45,7 @@ func validatePodCliqueSpec(clique *grove.PodClique, path *field.Path) field.Erro
 	case spec.AutoScalingConfig != nil:
 		errs = append(errs, validateAutoScaling(spec.AutoScalingConfig, spec.MinAvailable, 0, path.Child("autoScalingConfig"))...)
 	}
-	return append(errs, validateCliqueBytes(clique)...)
+	return append(errs, validateCliqueBytes(clique, path)...)
 }
 
 // validateWithinMaximum bounds a size that is given. One that was given before the

@@ -38,7 +38,7 @@ func validatePodCliqueSetSpec(pcs *grove.PodCliqueSet, path *field.Path) field.E
 	errs = append(errs, validateOneGang(spec, path.Child("template"))...)
 	errs = append(errs, validateTraining(spec, path)...)
 	errs = append(errs, validateSize(spec, path)...)
-	errs = append(errs, validateSetBytes(pcs)...)
+	errs = append(errs, validateSetBytes(pcs, path)...)
 	errs = append(errs, validateNameBudget(pcs.Name, spec, path.Child("template"))...)
 	return append(errs, validateNamesApart(&spec.Template, path.Child("template"))...)
 }

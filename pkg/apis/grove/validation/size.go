@@ -106,15 +106,12 @@ func metricsOf(config *grove.AutoScalingConfig) int {
 	return len(config.Metrics)
 }
 
-// mayBeBig says, without encoding, whether a pod template may come near the largest
-// object: the binary form is at least an eighth of the text.
-func mayBeBig(bytes int) bool {
-	return bytes > MaxObjectBytes/8
-}
+// textPerByte bounds how much longer the text of a pod template is than its binary form,
+// which is counted without making it.
+const textPerByte = 8
 
-// validateSetBytes bounds the encoded set, so that a person is told what to do rather
-// than that etcd refuses it.
-func validateSetBytes(pcs *grove.PodCliqueSet) field.ErrorList {
+// binaryBytes is about the least that the text of a set has.
+func binaryBytes(pcs *grove.PodCliqueSet) int {
 	bytes := 0
 	for i := range pcs.Spec.Template.Cliques {
 		bytes += pcs.Spec.Template.Cliques[i].Spec.PodSpec.Size()
@@ -122,37 +119,51 @@ func validateSetBytes(pcs *grove.PodCliqueSet) field.ErrorList {
 	for _, value := range pcs.Annotations {
 		bytes += len(value)
 	}
-	if !mayBeBig(bytes) {
-		return nil
-	}
-	out := &grovev1alpha1.PodCliqueSet{}
-	if err := grovev1alpha1.Convert_grove_PodCliqueSet_To_v1alpha1_PodCliqueSet(pcs, out, nil); err != nil {
-		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
-	}
-	return validateBytes(out, MaxObjectBytes)
+	return bytes
+}
+
+// IsTooBig says of a set that it is refused whatever else it says, so that nobody need
+// look closer at it.
+func IsTooBig(pcs *grove.PodCliqueSet) bool {
+	return len(validateLists(&pcs.Spec, field.NewPath("spec"))) > 0 || binaryBytes(pcs) > MaxObjectBytes
+}
+
+// validateSetBytes bounds the encoded set, so that a person is told what to do rather
+// than that etcd refuses it.
+func validateSetBytes(pcs *grove.PodCliqueSet, path *field.Path) field.ErrorList {
+	return validateBytes(binaryBytes(pcs), MaxObjectBytes, path, func() (any, error) {
+		out := &grovev1alpha1.PodCliqueSet{}
+		return out, grovev1alpha1.Convert_grove_PodCliqueSet_To_v1alpha1_PodCliqueSet(pcs, out, nil)
+	})
 }
 
 // validateCliqueBytes bounds the encoded PodClique.
-func validateCliqueBytes(clique *grove.PodClique) field.ErrorList {
-	if !mayBeBig(clique.Spec.PodSpec.Size()) {
-		return nil
-	}
-	out := &grovev1alpha1.PodClique{}
-	if err := grovev1alpha1.Convert_grove_PodClique_To_v1alpha1_PodClique(clique, out, nil); err != nil {
-		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
-	}
-	return validateBytes(out, maxCliqueBytes)
+func validateCliqueBytes(clique *grove.PodClique, path *field.Path) field.ErrorList {
+	return validateBytes(clique.Spec.PodSpec.Size(), maxCliqueBytes, path, func() (any, error) {
+		out := &grovev1alpha1.PodClique{}
+		return out, grovev1alpha1.Convert_grove_PodClique_To_v1alpha1_PodClique(clique, out, nil)
+	})
 }
 
-func validateBytes(obj any, most int) field.ErrorList {
-	text, err := json.Marshal(obj)
-	if err != nil {
-		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+// validateBytes bounds an object of so many bytes in binary form. It encodes only what may
+// be too long, and is not known to be.
+func validateBytes(binary, most int, path *field.Path, convert func() (any, error)) field.ErrorList {
+	bytes := binary
+	if binary <= most && binary > most/textPerByte {
+		obj, err := convert()
+		if err != nil {
+			return field.ErrorList{field.InternalError(path, err)}
+		}
+		text, err := json.Marshal(obj)
+		if err != nil {
+			return field.ErrorList{field.InternalError(path, err)}
+		}
+		bytes = len(text)
 	}
-	if len(text) <= most {
+	if bytes <= most {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("spec"), len(text), fmt.Sprintf(
+	return field.ErrorList{field.Invalid(path, bytes, fmt.Sprintf(
 		"the object has more than %d bytes: keep files and scripts in ConfigMaps, and apply it with --server-side, which stores no second copy in an annotation", most)).WithOrigin("maximum")}
 }
 

@@ -12,6 +12,9 @@ import (
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
 )
 
+// MaxSubGroups bounds the subgroups of a PodGroup.
+const MaxSubGroups = 10000
+
 // ValidatePodGroup returns what is wrong with a PodGroup by itself.
 func ValidatePodGroup(group *scheduler.PodGroup) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&group.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
@@ -35,8 +38,8 @@ func validatePodGroupSpec(spec *scheduler.PodGroupSpec, path *field.Path) field.
 
 // validateSubGroups checks that the subgroups are a forest.
 func validateSubGroups(groups []scheduler.SubGroup, path *field.Path) field.ErrorList {
-	if len(groups) > MaxPodsPerGang {
-		return field.ErrorList{field.TooMany(path, len(groups), MaxPodsPerGang)}
+	if len(groups) > MaxSubGroups {
+		return field.ErrorList{field.TooMany(path, len(groups), MaxSubGroups)}
 	}
 	var errs field.ErrorList
 	names, parents := sets.New[string](), map[string]string{}

@@ -103,8 +103,8 @@ func TestValidatePodGroup(t *testing.T) {
 			}),
 			want: field.ErrorList{invalid(subGroups + "[1].topologyConstraint.topology")},
 		},
-		"20001 subgroups are too many": {
-			tweak: func(g *scheduler.PodGroup) { g.Spec.SubGroups = make([]scheduler.SubGroup, 20001) },
+		"10001 subgroups are too many": {
+			tweak: func(g *scheduler.PodGroup) { g.Spec.SubGroups = make([]scheduler.SubGroup, 10001) },
 			want:  field.ErrorList{tooMany(subGroups)},
 		},
 		"a chain of subgroups without an end": {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/grove/validation"
 	"github.com/copse-dev/copse/pkg/naming"
 )
 
@@ -18,6 +19,10 @@ import (
 // hash, so that neither a new binary, nor a new library, nor another order of cliques
 // ever rolls running pods (D16). old is nil for a new set.
 func hashTemplates(pcs, old *grove.PodCliqueSet) {
+	if validation.IsTooBig(pcs) && (old == nil || !validation.IsTooBig(old)) {
+		// Validation, which comes later, refuses it for less than hashing it costs.
+		return
+	}
 	kept := map[string]string{}
 	if old != nil {
 		for _, hash := range old.Status.CliqueHashes {
