@@ -5,7 +5,8 @@
 #   cluster      the local cluster's own packages
 #   integration  the API through kubectl and the aggregation layer
 #   e2e          workloads from manifest to end
-#   deep         what takes long: the large worlds of the model, every fault at every write
+#   deep         what takes long: the large worlds of the model, every fault at every write,
+#                each validation rule switched off in turn, fuzzing of the API
 #   bench        times that depend on the machine; printed, not judged
 set -o errexit -o nounset -o pipefail
 
@@ -16,9 +17,17 @@ gotestsum() {
   go tool -modfile="${ROOT}/hack/tools/go.mod" gotestsum --format "${FORMAT:-pkgname-and-test-fails}" --format-hide-empty-pkg "$@"
 }
 
+# Each fuzz target of the API for ten minutes, one after another.
+fuzz() {
+  local target
+  for target in $(go test -list '^Fuzz' ./pkg/registry | grep '^Fuzz'); do
+    go test -run '^$' -fuzz "^${target}\$" -fuzztime "${FUZZTIME:-10m}" ./pkg/registry || return 1
+  done
+}
+
 run() {
   case "$1" in
-    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/...) ;;
+    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/rules/...) ;;
     chaos) gotestsum -- -count=1 -timeout 20m ./test/chaos/... ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./stages/...) ;;
     integration) gotestsum -- -count=1 -timeout 20m ./test/integration/... ;;
@@ -26,7 +35,9 @@ run() {
     e2e) FORMAT=testdox gotestsum -- -count=1 -timeout 30m ./test/e2e/... ;;
     deep)
       MODEL_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m -run TestSafety ./test/model/... &&
-        CHAOS_DEEP=1 gotestsum -- -count=1 -timeout 120m ./test/chaos/...
+        CHAOS_DEEP=1 gotestsum -- -count=1 -timeout 120m ./test/chaos/... &&
+        FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m ./test/rules -rules &&
+        fuzz
       ;;
     bench) go test -count=1 -v -timeout 60m ./test/bench/... ;;
     *) echo "unknown tier $1" >&2; return 2 ;;
