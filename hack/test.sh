@@ -21,7 +21,7 @@ gotestsum() {
 fuzz() {
   local target
   for target in $(go test -list '^Fuzz' ./pkg/registry | grep '^Fuzz'); do
-    go test -run '^$' -fuzz "^${target}\$" -fuzztime "${FUZZTIME:-10m}" ./pkg/registry || return 1
+    go test -run '^$' -fuzz "^${target}\$" -fuzztime "${FUZZTIME:-10m}" -fuzzminimizetime 1s ./pkg/registry || return 1
   done
 }
 

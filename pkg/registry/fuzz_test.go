@@ -68,6 +68,11 @@ func checkStable(t *testing.T, k kind, c codec, gvk schema.GroupVersionKind, obj
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The namespace is the request's.
+	accessor.SetNamespace("")
+	if !k.clusterWide {
+		accessor.SetNamespace("ns")
+	}
 	accessor.SetUID("uid")
 	accessor.SetManagedFields(nil)
 	accessor.SetDeletionTimestamp(nil)

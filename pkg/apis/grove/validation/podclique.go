@@ -76,7 +76,7 @@ func ValidatePodCliqueUpdate(clique, old *grove.PodClique) field.ErrorList {
 			errs = append(errs, field.Forbidden(path.Child("podSpec"), "is immutable in Training"))
 		}
 	}
-	if clique.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(clique.Spec, old.Spec) {
+	if clique.DeletionTimestamp != nil {
 		return errs
 	}
 	if spec.Replicas != before.Replicas {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -27,7 +26,7 @@ func ValidatePodCliqueSetUpdate(pcs, old *grove.PodCliqueSet) field.ErrorList {
 		errs = append(errs, validateTrainingUpdate(&pcs.Spec, &old.Spec, path)...)
 	}
 	// A set that is going away needs no valid spec to lose its finalizer.
-	if pcs.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(pcs.Spec, old.Spec) {
+	if pcs.DeletionTimestamp != nil {
 		return errs
 	}
 	return append(errs, fields.Untouched(validatePodCliqueSetSpec(pcs, path), func() field.ErrorList { return validatePodCliqueSetSpec(old, path) })...)

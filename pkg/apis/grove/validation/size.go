@@ -122,10 +122,10 @@ func binaryBytes(pcs *grove.PodCliqueSet) int {
 	return bytes
 }
 
-// IsTooBig says of a set that it is refused whatever else it says, so that nobody need
-// look closer at it.
+// IsTooBig says of a set that it is refused for the length of its lists whatever else it
+// says, so that nobody need look closer at it.
 func IsTooBig(pcs *grove.PodCliqueSet) bool {
-	return len(validateLists(&pcs.Spec, field.NewPath("spec"))) > 0 || binaryBytes(pcs) > MaxObjectBytes
+	return len(validateLists(&pcs.Spec, field.NewPath("spec"))) > 0
 }
 
 // validateSetBytes bounds the encoded set, so that a person is told what to do rather
@@ -150,21 +150,24 @@ func validateCliqueBytes(clique *grove.PodClique, path *field.Path) field.ErrorL
 func validateBytes(binary, most int, path *field.Path, convert func() (any, error)) field.ErrorList {
 	bytes := binary
 	if binary <= most && binary > most/textPerByte {
-		obj, err := convert()
-		if err != nil {
-			return field.ErrorList{field.InternalError(path, err)}
+		// What cannot be converted and encoded is not stored, whatever its size.
+		if text, err := encode(convert); err == nil {
+			bytes = len(text)
 		}
-		text, err := json.Marshal(obj)
-		if err != nil {
-			return field.ErrorList{field.InternalError(path, err)}
-		}
-		bytes = len(text)
 	}
 	if bytes <= most {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, bytes, fmt.Sprintf(
 		"the object has more than %d bytes: keep files and scripts in ConfigMaps, and apply it with --server-side, which stores no second copy in an annotation", most)).WithOrigin("maximum")}
+}
+
+func encode(convert func() (any, error)) ([]byte, error) {
+	obj, err := convert()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(obj)
 }
 
 // validateSize bounds the pods of the whole set. It computes in 64 bits: the largest

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/ptr"
 
@@ -49,16 +48,18 @@ func hashTemplates(pcs, old *grove.PodCliqueSet) {
 }
 
 func hashTemplate(clique *grove.PodCliqueTemplateSpec, priorityClass string) string {
-	text, err := json.Marshal(struct {
-		Labels, Annotations map[string]string
-		PodSpec             corev1.PodSpec
-		PriorityClass       string
-	}{clique.Labels, clique.Annotations, clique.Spec.PodSpec, priorityClass})
+	// The binary form takes a tenth of the time of JSON. It need not be the same for ever:
+	// a hash is kept for as long as the template means the same.
+	pod, err := clique.Spec.PodSpec.Marshal()
 	if err != nil {
 		// Nothing in a decoded pod spec can fail to be encoded.
 		utilruntime.HandleError(fmt.Errorf("encode the template of clique %s: %w", clique.Name, err))
 	}
-	return naming.Hash(string(text))
+	text, err := json.Marshal([]map[string]string{clique.Labels, clique.Annotations})
+	if err != nil {
+		utilruntime.HandleError(fmt.Errorf("encode labels and annotations of clique %s: %w", clique.Name, err))
+	}
+	return naming.Hash(string(text), priorityClass, string(pod))
 }
 
 // hashSet does not depend on the order of the cliques.
