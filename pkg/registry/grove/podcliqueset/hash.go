@@ -1,10 +1,11 @@
 package podcliqueset
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/ptr"
 
@@ -50,16 +51,16 @@ func hashTemplates(pcs, old *grove.PodCliqueSet) {
 func hashTemplate(clique *grove.PodCliqueTemplateSpec, priorityClass string) string {
 	// The binary form takes a tenth of the time of JSON. It need not be the same for ever:
 	// a hash is kept for as long as the template means the same.
-	pod, err := clique.Spec.PodSpec.Marshal()
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: clique.Labels, Annotations: clique.Annotations},
+		Spec:       clique.Spec.PodSpec,
+	}
+	text, err := template.Marshal()
 	if err != nil {
 		// Nothing in a decoded pod spec can fail to be encoded.
 		utilruntime.HandleError(fmt.Errorf("encode the template of clique %s: %w", clique.Name, err))
 	}
-	text, err := json.Marshal([]map[string]string{clique.Labels, clique.Annotations})
-	if err != nil {
-		utilruntime.HandleError(fmt.Errorf("encode labels and annotations of clique %s: %w", clique.Name, err))
-	}
-	return naming.Hash(string(text), priorityClass, string(pod))
+	return naming.Hash(priorityClass, string(text))
 }
 
 // hashSet does not depend on the order of the cliques.
