@@ -33,13 +33,15 @@ generate: ## Generate code from the API types
 	@hack/update-codegen.sh
 
 ##@ Check
-.PHONY: test bench mutants test-unit test-deep lint verify
+.PHONY: test bench mutants rules test-unit test-deep lint verify
 test: build ## Run all tests: unit, integration, end-to-end
 	@hack/test.sh unit chaos cluster integration e2e faults
 bench: build ## Measure restarts of big gangs, and print the figures
 	@hack/test.sh bench
 mutants: ## Make deliberate mistakes, and see that the unit tests notice each
 	@go test -count=1 -timeout 60m -v ./test/mutants -mutants | grep -v '^=== '
+rules: ## Switch off one validation rule at a time, and see that the unit tests notice
+	@go test -count=1 -timeout 60m -v ./test/rules -rules | grep -v '^=== '
 test-unit: ## Run the tests that need no cluster
 	@hack/test.sh unit
 test-deep: build ## Run the tests that take long

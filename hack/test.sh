@@ -7,7 +7,8 @@
 #   e2e          workloads from manifest to end
 #   faults       gangs of all kinds while the processes of the control plane die
 #   deep         what takes long: the large worlds of the model, every fault at every write,
-#                and real processes that die at many places
+#                real processes that die at many places, each validation rule switched off in
+#                turn, fuzzing of the API
 #   bench        times that depend on the machine; printed, not judged
 set -o errexit -o nounset -o pipefail
 
@@ -18,9 +19,17 @@ gotestsum() {
   go tool -modfile="${ROOT}/hack/tools/go.mod" gotestsum --format "${FORMAT:-pkgname-and-test-fails}" --format-hide-empty-pkg "$@"
 }
 
+# Each fuzz target of the API for ten minutes, one after another.
+fuzz() {
+  local target
+  for target in $(go test -list '^Fuzz' ./pkg/registry | grep '^Fuzz'); do
+    go test -run '^$' -fuzz "^${target}\$" -fuzztime "${FUZZTIME:-10m}" -fuzzminimizetime 1s ./pkg/registry || return 1
+  done
+}
+
 run() {
   case "$1" in
-    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/...) ;;
+    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/rules/...) ;;
     chaos) gotestsum -- -count=1 -timeout 20m ./test/chaos/... ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./stages/...) ;;
     integration) gotestsum -- -count=1 -timeout 20m ./test/integration/... ;;
@@ -30,7 +39,9 @@ run() {
     deep)
       MODEL_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m -run TestSafety ./test/model/... &&
         CHAOS_DEEP=1 gotestsum -- -count=1 -timeout 120m ./test/chaos/... &&
-        FAULTS_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 120m ./test/faults/...
+        FAULTS_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 120m ./test/faults/... &&
+        FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m ./test/rules -rules &&
+        fuzz
       ;;
     bench) go test -count=1 -v -timeout 60m ./test/bench/... ;;
     *) echo "unknown tier $1" >&2; return 2 ;;

@@ -29,6 +29,9 @@ const (
 	ComponentScalingGroupPodClique = "pcsg-podclique"
 )
 
+// Domain is the beginning of the keys that are Grove's, and so the controllers' alone.
+const Domain = "grove.io/"
+
 // Labels that say where an object is in its PodCliqueSet.
 const (
 	// PodClique is the name of the PodClique of a pod.
@@ -57,6 +60,9 @@ const (
 const (
 	// GenerationHash is the hash of the set's templates that a PodClique was made from.
 	GenerationHash = "grove.io/podcliqueset-generation-hash"
+	// FabricGroup names a group of pods, on sets, cliques and scaling groups, that share a
+	// memory fabric between nodes; "none" takes a part out of its set's.
+	FabricGroup = "grove.io/mnnvl-group"
 )
 
 // Finalizers, set by the API server when an object is created.

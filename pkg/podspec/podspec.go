@@ -27,6 +27,16 @@ const (
 	EnvGroupPods       = "GROVE_PCSG_TEMPLATE_NUM_PODS"
 )
 
+// IsOwnVariable says whether an environment variable is one of those that every container
+// gets, or those of a scaling group.
+func IsOwnVariable(name string) bool {
+	switch name {
+	case EnvSetName, EnvSetIndex, EnvCliqueName, EnvHeadlessService, EnvPodIndex, EnvGroupName, EnvGroupIndex, EnvGroupPods:
+		return true
+	}
+	return false
+}
+
 // Context is what a pod takes from the set around its clique.
 type Context struct {
 	// Set is the name of the PodCliqueSet, and Replica the index of its replica.

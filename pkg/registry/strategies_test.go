@@ -61,7 +61,7 @@ func kinds() map[string]kind {
 
 	const groveVersion, schedulerVersion = "grove.io/v1alpha1", "scheduler.grove.io/v1alpha1"
 	podSpec := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{Name: "main", Image: "image"}}}
-	sets := podcliqueset.NewStrategy(scheme, podcliqueset.Defaults{})
+	sets := podcliqueset.NewStrategy(scheme, podcliqueset.Defaults{}, nil)
 	cliques := podclique.NewStrategy(scheme)
 	groups := podcliquescalinggroup.NewStrategy(scheme)
 	bindings := clustertopologybinding.NewStrategy(scheme)
@@ -103,7 +103,7 @@ func kinds() map[string]kind {
 			finalizer: "grove.io/podclique.grove.io",
 			object: &grove.PodClique{
 				ObjectMeta: stored("llm-0-worker"),
-				Spec:       grove.PodCliqueSpec{Replicas: 1, WorkloadType: grove.WorkloadTypeInference, PodSpec: podSpec},
+				Spec:       grove.PodCliqueSpec{Replicas: 1, MinAvailable: ptr.To[int32](1), WorkloadType: grove.WorkloadTypeInference, PodSpec: podSpec},
 				Status:     grove.PodCliqueStatus{Replicas: 1},
 			},
 			changeSpec:   func(obj runtime.Object) { obj.(*grove.PodClique).Spec.Replicas = 2 },
@@ -118,7 +118,7 @@ func kinds() map[string]kind {
 			finalizer: "grove.io/podcliquescalinggroup.grove.io",
 			object: &grove.PodCliqueScalingGroup{
 				ObjectMeta: stored("llm-0-decode"),
-				Spec:       grove.PodCliqueScalingGroupSpec{Replicas: 1, CliqueNames: []string{"worker"}, WorkloadType: grove.WorkloadTypeInference},
+				Spec:       grove.PodCliqueScalingGroupSpec{Replicas: 1, MinAvailable: ptr.To[int32](1), CliqueNames: []string{"worker"}, WorkloadType: grove.WorkloadTypeInference},
 				Status:     grove.PodCliqueScalingGroupStatus{Replicas: 1},
 			},
 			changeSpec:   func(obj runtime.Object) { obj.(*grove.PodCliqueScalingGroup).Spec.Replicas = 2 },
@@ -206,7 +206,7 @@ func eachKind(t *testing.T, test func(t *testing.T, ctx context.Context, k kind,
 	}
 }
 
-func accessor(t *testing.T, obj runtime.Object) metav1.Object {
+func accessor(t testing.TB, obj runtime.Object) metav1.Object {
 	t.Helper()
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

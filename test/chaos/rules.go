@@ -47,7 +47,7 @@ type mainStrategy interface {
 }
 
 func ourRules(scheme *runtime.Scheme) map[Kind]rules {
-	set := podcliqueset.NewStrategy(scheme, podcliqueset.Defaults{})
+	set := podcliqueset.NewStrategy(scheme, podcliqueset.Defaults{}, nil)
 	group := podcliquescalinggroup.NewStrategy(scheme)
 	clique := podclique.NewStrategy(scheme)
 	gang := podgang.NewStrategy(scheme)

@@ -44,6 +44,9 @@ func TestBadInputIsRefusedWithThePathOfTheField(t *testing.T) {
 		"delay of 0 in inference":       {inference, "template:", "template:\n    terminationDelay: 0s", []string{"spec.template.terminationDelay", "more than 0s"}},
 		"rule for an unknown clique":    {training, "workloadType: Training", "workloadType: Training\n  startupPolicy: {startupPolicyOrder: InOrder, rules: [{targetCliques: [nobody]}]}", []string{"spec.startupPolicy.rules[0].targetCliques[0]", "Not found"}},
 		"barrier for an unknown clique": {training, "workloadType: Training", "workloadType: Training\n  groupSchedulingConfig: {targetCliques: [nobody]}", []string{"spec.groupSchedulingConfig.targetCliques[0]", "Not found"}},
+		"barrier for cliques in order":  {inference, "template:", "groupSchedulingConfig: {}\n  template:\n    cliqueStartupType: CliqueStartupTypeInOrder", []string{"spec.groupSchedulingConfig.targetCliques", "name one clique"}},
+		"reserved container name":       {training, "name: main", "name: group-scheduling-init", []string{"spec.template.cliques[0].spec.podSpec.containers[0].name", "choose another"}},
+		"more bytes than etcd takes":    {training, "podSpec:", "podSpec:\n            hostname: " + strings.Repeat("a", 1500000), []string{"spec", "keep files and scripts in ConfigMaps"}},
 		"attempt in the template":       {training, "replicas: 2", "replicas: 2\n          attempt: 3", []string{"spec.template.cliques[0].spec.attempt"}},
 	}
 	for name, tc := range tests {
@@ -106,6 +109,10 @@ func TestInertFieldsAreAcceptedWithAWarning(t *testing.T) {
 	manifest := replaceOnce(t, training, "workloadType: Training", "workloadType: Training\n  trainingSpec: {maxRestarts: 2, maxRuntime: 1h}\n  groupSchedulingConfig: {timeoutAfterSeconds: 60}")
 	out := ns.Apply(manifest)
 	contains(t, out, "Warning: spec.groupSchedulingConfig: accepted, but nothing acts on it yet")
+	// What the cluster lacks is warned of as well.
+	packed := replaceOnce(t, training, "name: job", "name: packed")
+	packed = replaceOnce(t, packed, "template:", "template:\n    topologyConstraint: {topologyName: nowhere, pack: {required: rack}}")
+	contains(t, ns.Apply(packed), `Warning: spec.template.topologyConstraint.topologyName: there is no ClusterTopologyBinding "nowhere"`)
 	if out := ns.Apply(replaceOnce(t, training, "name: job", "name: plain")); strings.Contains(out, "Warning") {
 		t.Errorf("a set without such fields is warned about: %s", out)
 	}

@@ -72,7 +72,7 @@ type PodCliqueSetTemplateSpec struct {
 
 // HeadlessServiceConfig configures the headless Service of each replica.
 type HeadlessServiceConfig struct {
-	PublishNotReadyAddresses bool
+	PublishNotReadyAddresses *bool
 }
 
 // ResourceClaimTemplateConfig is a ResourceClaimTemplate inside a PodCliqueSet.

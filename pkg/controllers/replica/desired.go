@@ -23,7 +23,7 @@ func desiredService(pcs *grovev1alpha1.PodCliqueSet, replica int32) *corev1.Serv
 	name := naming.Replica(pcs.Name, replica)
 	publishNotReady := true
 	if config := pcs.Spec.Template.HeadlessServiceConfig; config != nil {
-		publishNotReady = config.PublishNotReadyAddresses
+		publishNotReady = ptr.Deref(config.PublishNotReadyAddresses, true)
 	}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

@@ -39,8 +39,9 @@ func TestDesiredService(t *testing.T) {
 	}{
 		// Pods look for each other before they are Ready.
 		"not Ready addresses are published": {nil, true},
-		"unless the user says otherwise":    {&grovev1alpha1.HeadlessServiceConfig{}, false},
-		"or says so":                        {&grovev1alpha1.HeadlessServiceConfig{PublishNotReadyAddresses: true}, true},
+		"or nothing":                        {&grovev1alpha1.HeadlessServiceConfig{}, true},
+		"unless the user says otherwise":    {&grovev1alpha1.HeadlessServiceConfig{PublishNotReadyAddresses: ptr.To(false)}, false},
+		"or says so":                        {&grovev1alpha1.HeadlessServiceConfig{PublishNotReadyAddresses: ptr.To(true)}, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -907,8 +907,7 @@ func schema_pkg_apis_grove_v1alpha1_HeadlessServiceConfig(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"publishNotReadyAddresses": {
 						SchemaProps: spec.SchemaProps{
-							Description: "publishNotReadyAddresses makes pods resolvable before they are Ready. Defaults to true when headlessServiceConfig is absent.",
-							Default:     false,
+							Description: "publishNotReadyAddresses makes pods resolvable before they are Ready. Defaults to true.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -21,7 +21,11 @@ import (
 // resource, whatever the number of versions that serve it. refusals is told of refused
 // moves of a status.
 func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
-	sets, err := podcliquesetstorage.NewStorage(typer, defaults, refusals, optsGetter)
+	bindings, err := clustertopologybinding.NewStorage(typer, refusals, optsGetter)
+	if err != nil {
+		return nil, fmt.Errorf("clustertopologybindings: %w", err)
+	}
+	sets, err := podcliquesetstorage.NewStorage(typer, defaults, bindings.ClusterTopologyBinding, refusals, optsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("podcliquesets: %w", err)
 	}
@@ -32,10 +36,6 @@ func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, refus
 	groups, err := podcliquescalinggroup.NewStorage(typer, sets.PodCliqueSet, refusals, optsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("podcliquescalinggroups: %w", err)
-	}
-	bindings, err := clustertopologybinding.NewStorage(typer, refusals, optsGetter)
-	if err != nil {
-		return nil, fmt.Errorf("clustertopologybindings: %w", err)
 	}
 	gates, err := startgate.NewStorage(typer, refusals, optsGetter)
 	if err != nil {

@@ -44,9 +44,7 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 		func(template *grove.PodCliqueSetTemplateSpec, c randfill.Continue) {
 			c.FillNoCustom(template)
 			template.StartupType = ptr.To(either(c, grove.CliqueStartupTypeAnyOrder, grove.CliqueStartupTypeExplicit))
-			if template.HeadlessServiceConfig == nil {
-				template.HeadlessServiceConfig = &grove.HeadlessServiceConfig{PublishNotReadyAddresses: c.Bool()}
-			}
+			template.HeadlessServiceConfig = &grove.HeadlessServiceConfig{PublishNotReadyAddresses: ptr.To(c.Bool())}
 			for i := range template.PodCliqueScalingGroups {
 				template.PodCliqueScalingGroups[i].Replicas = ptr.To(c.Int31())
 			}

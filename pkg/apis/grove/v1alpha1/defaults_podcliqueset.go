@@ -24,7 +24,10 @@ func SetDefaults_PodCliqueSet(pcs *PodCliqueSet) {
 		template.StartupType = ptr.To(CliqueStartupTypeAnyOrder)
 	}
 	if template.HeadlessServiceConfig == nil {
-		template.HeadlessServiceConfig = &HeadlessServiceConfig{PublishNotReadyAddresses: true}
+		template.HeadlessServiceConfig = &HeadlessServiceConfig{}
+	}
+	if template.HeadlessServiceConfig.PublishNotReadyAddresses == nil {
+		template.HeadlessServiceConfig.PublishNotReadyAddresses = ptr.To(true)
 	}
 	for i := range template.Cliques {
 		clique := &template.Cliques[i].Spec

@@ -22,7 +22,7 @@ func TestDefaults(t *testing.T) {
 			WorkloadType: WorkloadTypeInference,
 			Template: PodCliqueSetTemplateSpec{
 				StartupType:           ptr.To(CliqueStartupTypeAnyOrder),
-				HeadlessServiceConfig: &HeadlessServiceConfig{PublishNotReadyAddresses: true},
+				HeadlessServiceConfig: &HeadlessServiceConfig{PublishNotReadyAddresses: ptr.To(true)},
 			},
 		}}
 		for _, tweak := range tweaks {
@@ -64,6 +64,10 @@ func TestDefaults(t *testing.T) {
 				}
 				pcs.Spec.Template.PodCliqueScalingGroups = []PodCliqueScalingGroupConfig{{Name: "g", CliqueNames: []string{"b"}, Replicas: ptr.To[int32](1)}}
 			}),
+		},
+		"PodCliqueSet: empty headless config": {
+			in:   &PodCliqueSet{Spec: PodCliqueSetSpec{Template: PodCliqueSetTemplateSpec{HeadlessServiceConfig: &HeadlessServiceConfig{}}}},
+			want: template(),
 		},
 		"PodCliqueSet: everything given": {in: everythingGiven(), want: everythingGiven()},
 		"PodCliqueSet: defaults of core/v1": {
@@ -125,7 +129,7 @@ func everythingGiven() *PodCliqueSet {
 		},
 		Template: PodCliqueSetTemplateSpec{
 			StartupType:           ptr.To(CliqueStartupTypeExplicit),
-			HeadlessServiceConfig: &HeadlessServiceConfig{PublishNotReadyAddresses: false},
+			HeadlessServiceConfig: &HeadlessServiceConfig{PublishNotReadyAddresses: ptr.To(false)},
 			Cliques: []PodCliqueTemplateSpec{{Spec: PodCliqueSpec{
 				Replicas: 2,
 				PodSpec:  corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](0)},

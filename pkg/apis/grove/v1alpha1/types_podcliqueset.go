@@ -139,9 +139,9 @@ type PodCliqueSetTemplateSpec struct {
 // HeadlessServiceConfig configures the headless Service of each replica.
 type HeadlessServiceConfig struct {
 	// publishNotReadyAddresses makes pods resolvable before they are Ready. Defaults to
-	// true when headlessServiceConfig is absent.
+	// true.
 	// +optional
-	PublishNotReadyAddresses bool `json:"publishNotReadyAddresses"`
+	PublishNotReadyAddresses *bool `json:"publishNotReadyAddresses,omitempty"`
 }
 
 // ResourceClaimTemplateConfig is a ResourceClaimTemplate inside a PodCliqueSet.

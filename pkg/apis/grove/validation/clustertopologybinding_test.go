@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,19 +12,26 @@ import (
 
 func TestValidateClusterTopologyBinding(t *testing.T) {
 	testCreate(t, mkClusterTopologyBinding, ValidateClusterTopologyBinding, map[string]createCase[grove.ClusterTopologyBinding]{
-		"valid":                 {},
-		"without schedulers":    {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.SchedulerTopologyBindings = nil }},
-		"name may have dots":    {tweak: func(b *grove.ClusterTopologyBinding) { b.Name = "gpu.v2" }},
-		"plain key":             {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Key = "zone" }},
-		"nil everything":        {tweak: func(b *grove.ClusterTopologyBinding) { *b = grove.ClusterTopologyBinding{} }, want: field.ErrorList{required("metadata.name"), required("spec.levels")}},
-		"name is valid":         {tweak: func(b *grove.ClusterTopologyBinding) { b.Name = "GPU" }, want: field.ErrorList{invalid("metadata.name")}},
-		"is in no namespace":    {tweak: func(b *grove.ClusterTopologyBinding) { b.Namespace = "ns" }, want: field.ErrorList{forbidden("metadata.namespace")}},
-		"has a level":           {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels = nil }, want: field.ErrorList{required("spec.levels")}},
-		"domain is required":    {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Domain = "" }, want: field.ErrorList{required("spec.levels[0].domain")}},
-		"domain is a DNS label": {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Domain = "Zone" }, want: field.ErrorList{invalid("spec.levels[0].domain")}},
-		"domains are unique":    {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[1].Domain = "zone" }, want: field.ErrorList{duplicate("spec.levels[1].domain")}},
-		"key is required":       {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Key = "" }, want: field.ErrorList{required("spec.levels[0].key")}},
-		"key is a label key":    {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Key = "a/b/c" }, want: field.ErrorList{invalid("spec.levels[0].key")}},
+		"valid":                  {},
+		"without schedulers":     {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.SchedulerTopologyBindings = nil }},
+		"name may have dots":     {tweak: func(b *grove.ClusterTopologyBinding) { b.Name = "gpu.v2" }},
+		"plain key":              {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Key = "zone" }},
+		"nil everything":         {tweak: func(b *grove.ClusterTopologyBinding) { *b = grove.ClusterTopologyBinding{} }, want: field.ErrorList{required("metadata.name"), required("spec.levels")}},
+		"name is valid":          {tweak: func(b *grove.ClusterTopologyBinding) { b.Name = "GPU" }, want: field.ErrorList{invalid("metadata.name")}},
+		"is in no namespace":     {tweak: func(b *grove.ClusterTopologyBinding) { b.Namespace = "ns" }, want: field.ErrorList{forbidden("metadata.namespace")}},
+		"has a level":            {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels = nil }, want: field.ErrorList{required("spec.levels")}},
+		"domain is required":     {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Domain = "" }, want: field.ErrorList{required("spec.levels[0].domain")}},
+		"domain is a DNS label":  {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Domain = "Zone" }, want: field.ErrorList{invalid("spec.levels[0].domain")}},
+		"domains are unique":     {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[1].Domain = "zone" }, want: field.ErrorList{duplicate("spec.levels[1].domain")}},
+		"key is required":        {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Key = "" }, want: field.ErrorList{required("spec.levels[0].key")}},
+		"key is a label key":     {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Key = "a/b/c" }, want: field.ErrorList{invalid("spec.levels[0].key")}},
+		"key is not too long":    {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[0].Key = strings.Repeat("a", 400) }, want: field.ErrorList{tooLong("spec.levels[0].key")}},
+		"scheduler is a name":    {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.SchedulerTopologyBindings[0].SchedulerName = "KAI" }, want: field.ErrorList{invalid("spec.schedulerTopologyBindings[0].schedulerName")}},
+		"reference is a name":    {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.SchedulerTopologyBindings[0].TopologyReference = "GPU" }, want: field.ErrorList{invalid("spec.schedulerTopologyBindings[0].topologyReference")}},
+		"65 levels are too many": {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels = make([]grove.TopologyLevel, 65) }, want: field.ErrorList{tooMany("spec.levels")}},
+		"65 schedulers are too many": {tweak: func(b *grove.ClusterTopologyBinding) {
+			b.Spec.SchedulerTopologyBindings = make([]grove.SchedulerTopologyBinding, 65)
+		}, want: field.ErrorList{tooMany("spec.schedulerTopologyBindings")}},
 		"keys are unique":       {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.Levels[1].Key = b.Spec.Levels[0].Key }, want: field.ErrorList{duplicate("spec.levels[1].key")}},
 		"scheduler is required": {tweak: func(b *grove.ClusterTopologyBinding) { b.Spec.SchedulerTopologyBindings[0].SchedulerName = "" }, want: field.ErrorList{required("spec.schedulerTopologyBindings[0].schedulerName")}},
 		"schedulers are unique": {tweak: func(b *grove.ClusterTopologyBinding) {
@@ -51,10 +59,9 @@ func TestValidateClusterTopologyBindingUpdate(t *testing.T) {
 			before: noLevels,
 			tweak:  func(b *grove.ClusterTopologyBinding) { b.Labels = map[string]string{"a": "b"} },
 		},
-		"an invalid spec cannot be changed into another": {
+		"an invalid field that is left untouched": {
 			before: noLevels,
 			tweak:  func(b *grove.ClusterTopologyBinding) { b.Spec.SchedulerTopologyBindings = nil },
-			want:   field.ErrorList{required("spec.levels")},
 		},
 		"a binding that goes away needs no valid spec": {
 			before: func(b *grove.ClusterTopologyBinding) { deleting(&b.ObjectMeta) },

@@ -27,6 +27,9 @@ func validateNameBudget(set string, spec *grove.PodCliqueSetSpec, path *field.Pa
 	}
 	for i := range spec.Template.Cliques {
 		clique := &spec.Template.Cliques[i]
+		if len(clique.Name) > utilvalidation.DNS1123LabelMaxLength || len(set) > utilvalidation.DNS1123LabelMaxLength {
+			continue
+		}
 		lastPod := lastIndex(largest(clique.Spec.Replicas, clique.Spec.AutoScalingConfig))
 		name := naming.StandaloneClique(set, lastReplica, clique.Name)
 		if group := groupOf[clique.Name]; group != nil {
@@ -66,12 +69,11 @@ func validateNamesApart(template *grove.PodCliqueSetTemplateSpec, path *field.Pa
 	var errs field.ErrorList
 	for i := range template.Cliques {
 		name := template.Cliques[i].Name
-		for _, group := range template.PodCliqueScalingGroups {
-			for _, member := range group.CliqueNames {
-				if group.Name != groupOf[name] && canBeCopyOf(groupOf[name], name, group.Name, member) {
-					errs = append(errs, field.Invalid(path.Child("cliques").Index(i).Child("name"), name,
-						fmt.Sprintf("its PodClique can have the name of one of clique %q in scaling group %q: rename one of them", member, group.Name)))
-				}
+		for j := range template.Cliques {
+			member := template.Cliques[j].Name
+			if group := groupOf[member]; group != "" && group != groupOf[name] && canBeCopyOf(groupOf[name], name, group, member) {
+				errs = append(errs, field.Invalid(path.Child("cliques").Index(i).Child("name"), name,
+					fmt.Sprintf("its PodClique can have the name of one of clique %q in scaling group %q: rename one of them", member, group)))
 			}
 		}
 	}

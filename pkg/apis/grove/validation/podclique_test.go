@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -11,6 +12,12 @@ import (
 )
 
 func trainingClique(clique *grove.PodClique) { clique.Spec.WorkloadType = grove.WorkloadTypeTraining }
+
+func scaled(maxReplicas int32) func(*grove.PodClique) {
+	return func(clique *grove.PodClique) {
+		clique.Spec.AutoScalingConfig = &grove.AutoScalingConfig{MaxReplicas: maxReplicas}
+	}
+}
 
 func TestValidatePodClique(t *testing.T) {
 	testCreate(t, mkPodClique, ValidatePodClique, map[string]createCase[grove.PodClique]{
@@ -61,6 +68,37 @@ func TestValidatePodClique(t *testing.T) {
 		"workloadType is known": {
 			tweak: func(c *grove.PodClique) { c.Spec.WorkloadType = "Batch" },
 			want:  field.ErrorList{unsupported("spec.workloadType")},
+		},
+		"startsAfter": {tweak: func(c *grove.PodClique) { c.Spec.StartsAfter = []string{"llm-0-router", "llm-0-leader"} }},
+		"startsAfter names PodCliques": {
+			tweak: func(c *grove.PodClique) { c.Spec.StartsAfter = []string{"", "A"} },
+			want:  field.ErrorList{required("spec.startsAfter[0]"), invalid("spec.startsAfter[1]")},
+		},
+		"startsAfter names a PodClique once": {
+			tweak: func(c *grove.PodClique) { c.Spec.StartsAfter = []string{"llm-0-router", "llm-0-router"} },
+			want:  field.ErrorList{duplicate("spec.startsAfter[1]")},
+		},
+		"autoscaling": {tweak: scaled(5)},
+		"autoscaling of a clique that is scaled to nothing": {tweak: all(scaled(5), func(c *grove.PodClique) { c.Spec.Replicas = 0 })},
+		"minReplicas is at least minAvailable": {
+			tweak: all(scaled(5), func(c *grove.PodClique) { c.Spec.AutoScalingConfig.MinReplicas = ptr.To[int32](1) }),
+			want:  field.ErrorList{invalid("spec.autoScalingConfig.minReplicas")},
+		},
+		"maxReplicas is at least 1": {
+			tweak: all(scaled(0), func(c *grove.PodClique) { c.Spec.Replicas = 0 }),
+			want:  field.ErrorList{invalid("spec.autoScalingConfig.maxReplicas")},
+		},
+		"replicas are at most maxReplicas": {
+			tweak: scaled(2),
+			want:  field.ErrorList{invalid("spec.replicas")},
+		},
+		"autoscaling is rejected in Training": {
+			tweak: all(trainingClique, scaled(5)),
+			want:  field.ErrorList{forbidden("spec.autoScalingConfig")},
+		},
+		"restartPolicy Always is rejected in Training": {
+			tweak: all(trainingClique, func(c *grove.PodClique) { c.Spec.PodSpec.RestartPolicy = corev1.RestartPolicyAlways }),
+			want:  field.ErrorList{unsupported("spec.podSpec.restartPolicy")},
 		},
 		"pod spec is checked": {
 			tweak: func(c *grove.PodClique) { c.Spec.PodSpec.NodeName = "node" },
@@ -124,11 +162,23 @@ func TestValidatePodCliqueUpdate(t *testing.T) {
 			before: tooBig,
 			tweak:  func(c *grove.PodClique) { c.Labels, c.Finalizers = map[string]string{"a": "b"}, nil },
 		},
-		"an invalid spec cannot be changed into another": {
+		"an invalid field that is left untouched": {before: tooBig, tweak: func(c *grove.PodClique) { c.Spec.Attempt = 1 }},
+		"an invalid field cannot be changed into another": {
 			before: tooBig,
-			tweak:  func(c *grove.PodClique) { c.Spec.Attempt = 1 },
+			tweak:  func(c *grove.PodClique) { c.Spec.Replicas = 40000 },
 			want:   field.ErrorList{invalid("spec.replicas")},
 		},
+		"schedulerName is immutable": {
+			tweak: func(c *grove.PodClique) { c.Spec.PodSpec.SchedulerName = "kai-scheduler" },
+			want:  field.ErrorList{invalid("spec.podSpec.schedulerName")},
+		},
+		"scaled to maxReplicas": {before: scaled(5), tweak: func(c *grove.PodClique) { c.Spec.Replicas = 5 }},
+		"scaled above maxReplicas": {
+			before: scaled(5),
+			tweak:  func(c *grove.PodClique) { c.Spec.Replicas = 6 },
+			want:   field.ErrorList{invalid("spec.replicas")},
+		},
+		"maxReplicas may be lowered below replicas": {before: scaled(5), tweak: scaled(2)},
 		"a clique that goes away needs no valid spec": {
 			before: func(c *grove.PodClique) { deleting(&c.ObjectMeta) },
 			tweak:  func(c *grove.PodClique) { c.Finalizers, c.Spec.Replicas = nil, -1 },

@@ -8,9 +8,19 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/labels"
 )
 
 func trainingGroup(g *grove.PodCliqueScalingGroup) { g.Spec.WorkloadType = grove.WorkloadTypeTraining }
+
+func cliquesOf(n int32) func(*grove.PodCliqueScalingGroup) {
+	return func(g *grove.PodCliqueScalingGroup) {
+		g.Spec.CliqueNames = nil
+		for i := range n {
+			g.Spec.CliqueNames = append(g.Spec.CliqueNames, "c"+labels.Index(i))
+		}
+	}
+}
 
 func TestValidatePodCliqueScalingGroup(t *testing.T) {
 	testCreate(t, mkPodCliqueScalingGroup, ValidatePodCliqueScalingGroup, map[string]createCase[grove.PodCliqueScalingGroup]{
@@ -58,6 +68,8 @@ func TestValidatePodCliqueScalingGroup(t *testing.T) {
 			tweak: func(g *grove.PodCliqueScalingGroup) { g.Spec.CliqueNames = nil },
 			want:  field.ErrorList{required("spec.cliqueNames")},
 		},
+		"256 cliques are not too many": {tweak: cliquesOf(256)},
+		"257 cliques are too many":     {tweak: cliquesOf(257), want: field.ErrorList{tooMany("spec.cliqueNames")}},
 		"clique names are valid and unique": {
 			tweak: func(g *grove.PodCliqueScalingGroup) { g.Spec.CliqueNames = []string{"a", "", "B", "a"} },
 			want: field.ErrorList{
@@ -101,6 +113,10 @@ func TestValidatePodCliqueScalingGroupUpdate(t *testing.T) {
 			before: tooBig,
 			tweak:  func(g *grove.PodCliqueScalingGroup) { g.Spec.Replicas = 30001 },
 			want:   field.ErrorList{invalid("spec.replicas")},
+		},
+		"an invalid field that is left untouched": {
+			before: func(g *grove.PodCliqueScalingGroup) { g.Spec.CliqueNames = []string{"a", "a"} },
+			tweak:  func(g *grove.PodCliqueScalingGroup) { g.Spec.Replicas = 5 },
 		},
 		"a group that goes away needs no valid spec": {
 			before: func(g *grove.PodCliqueScalingGroup) { deleting(&g.ObjectMeta) },

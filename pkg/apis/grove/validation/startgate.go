@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // ValidateStartGate returns what is wrong with a StartGate by itself.
@@ -29,10 +30,7 @@ func ValidateStartGateStatusUpdate(gate, old *grove.StartGate) field.ErrorList {
 	seen := sets.New[string]()
 	for i, clique := range gate.Status.Cliques {
 		path := field.NewPath("status", "cliques").Index(i)
-		if seen.Has(clique.Name) {
-			errs = append(errs, field.Duplicate(path.Child("name"), clique.Name))
-		}
-		seen.Insert(clique.Name)
+		errs = append(errs, fields.UniqueName(clique.Name, seen, path.Child("name"))...)
 		if clique.Open && clique.Expired {
 			errs = append(errs, field.Invalid(path.Child("expired"), true, "a gate is either open or expired"))
 		}

@@ -70,6 +70,7 @@ func TestValidateStartGateStatusUpdate(t *testing.T) {
 			g.Status.Cliques = append(g.Status.Cliques, grove.StartGateClique{Name: "llm-0-leader", Open: true})
 		}},
 		"a clique goes with its scale-in": {tweak: func(g *grove.StartGate) { g.Status.Cliques = nil }},
+		"a clique has a name":             {tweak: entry(func(c *grove.StartGateClique) { c.Name = "" }), want: field.ErrorList{required(gate0 + ".name")}},
 		"open and expired exclude each other": {
 			tweak: all(open, expired),
 			want:  field.ErrorList{invalid(gate0 + ".expired")},

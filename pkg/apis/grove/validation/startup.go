@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // validateStartupPolicy checks seed 003: with InOrder, the rules name every clique but
@@ -16,12 +17,12 @@ func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field
 	if policy == nil {
 		return nil
 	}
-	errs := validateEnum(policy.StartupPolicyOrder, path.Child("startupPolicyOrder"), grove.StartupPolicyAnyOrder, grove.StartupPolicyInOrder)
+	errs := fields.Enum(policy.StartupPolicyOrder, path.Child("startupPolicyOrder"), grove.StartupPolicyAnyOrder, grove.StartupPolicyInOrder)
 	cliques := spec.Template.Cliques
-	seen := sets.New[string]()
+	known, seen := cliqueNames(&spec.Template), sets.New[string]()
 	for i, rule := range policy.Rules {
 		rulePath := path.Child("rules").Index(i)
-		errs = append(errs, validateEnum(rule.WaitForCliquesStatus, rulePath.Child("waitForCliquesStatus"), grove.CliqueStatusReady, grove.CliqueStatusSucceeded)...)
+		errs = append(errs, fields.Enum(rule.WaitForCliquesStatus, rulePath.Child("waitForCliquesStatus"), grove.CliqueStatusReady, grove.CliqueStatusSucceeded)...)
 		if rule.WaitForCliquesStatus == grove.CliqueStatusSucceeded && spec.WorkloadType != grove.WorkloadTypeTraining {
 			errs = append(errs, field.Invalid(rulePath.Child("waitForCliquesStatus"), rule.WaitForCliquesStatus, "pods of an inference workload never succeed: use Ready, or workloadType Training"))
 		}
@@ -31,7 +32,7 @@ func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field
 		}
 		for j, name := range rule.TargetCliques {
 			switch {
-			case spec.Template.Clique(name) == nil:
+			case !known.Has(name):
 				errs = append(errs, field.NotFound(targetsPath.Index(j), name))
 			case seen.Has(name):
 				errs = append(errs, field.Duplicate(targetsPath.Index(j), name))
@@ -52,30 +53,6 @@ func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field
 	if startupType := spec.Template.StartupType; startupType != nil && *startupType != grove.CliqueStartupTypeAnyOrder {
 		errs = append(errs, field.Invalid(path.Child("startupPolicyOrder"), policy.StartupPolicyOrder,
 			fmt.Sprintf("excludes cliqueStartupType %s: a set has one order", *startupType)))
-	}
-	return errs
-}
-
-// validateGroupScheduling checks seed 002's own fields.
-func validateGroupScheduling(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
-	config := spec.GroupSchedulingConfig
-	if config == nil {
-		return nil
-	}
-	var errs field.ErrorList
-	if config.TimeoutAfterSeconds != nil && *config.TimeoutAfterSeconds <= 0 {
-		errs = append(errs, field.Invalid(path.Child("timeoutAfterSeconds"), *config.TimeoutAfterSeconds, "must be more than 0; leave it out for no deadline").WithOrigin("minimum"))
-	}
-	seen := sets.New[string]()
-	for i, name := range config.TargetCliques {
-		targetPath := path.Child("targetCliques").Index(i)
-		if spec.Template.Clique(name) == nil {
-			errs = append(errs, field.NotFound(targetPath, name))
-		}
-		if seen.Has(name) {
-			errs = append(errs, field.Duplicate(targetPath, name))
-		}
-		seen.Insert(name)
 	}
 	return errs
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 )
@@ -36,9 +35,6 @@ func TestValidatePodCliqueSetStartupPolicy(t *testing.T) {
 	}
 	order := func(order grove.StartupPolicyOrder) func(*grove.PodCliqueSet) {
 		return func(pcs *grove.PodCliqueSet) { pcs.Spec.StartupPolicy.StartupPolicyOrder = order }
-	}
-	startupType := func(startupType grove.CliqueStartupType) func(*grove.PodCliqueSet) {
-		return func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.StartupType = &startupType }
 	}
 	testCreate(t, mk, ValidatePodCliqueSet, map[string]createCase[grove.PodCliqueSet]{
 		"one rule for all cliques":              {tweak: startupInOrder(waitReady("init", "router"))},
@@ -107,35 +103,6 @@ func TestValidatePodCliqueSetStartupPolicy(t *testing.T) {
 		"cliqueStartupType Explicit beside InOrder": {
 			tweak: all(startupInOrder(waitReady("init", "router")), startupType(grove.CliqueStartupTypeExplicit)),
 			want:  field.ErrorList{invalid("spec.startupPolicy.startupPolicyOrder")},
-		},
-	})
-}
-
-func TestValidatePodCliqueSetGroupScheduling(t *testing.T) {
-	const config = "spec.groupSchedulingConfig"
-	with := func(config grove.GroupSchedulingConfig) func(*grove.PodCliqueSet) {
-		return func(pcs *grove.PodCliqueSet) { pcs.Spec.GroupSchedulingConfig = &config }
-	}
-	testCreate(t, mkPodCliqueSet, ValidatePodCliqueSet, map[string]createCase[grove.PodCliqueSet]{
-		"empty: all cliques, no deadline": {tweak: with(grove.GroupSchedulingConfig{})},
-		"deadline and targets": {tweak: with(grove.GroupSchedulingConfig{
-			TimeoutAfterSeconds: ptr.To[int32](1), TargetCliques: []string{"worker", "router"},
-		})},
-		"timeoutAfterSeconds is not 0": {
-			tweak: with(grove.GroupSchedulingConfig{TimeoutAfterSeconds: ptr.To[int32](0)}),
-			want:  field.ErrorList{invalid(config + ".timeoutAfterSeconds")},
-		},
-		"timeoutAfterSeconds is not negative": {
-			tweak: with(grove.GroupSchedulingConfig{TimeoutAfterSeconds: ptr.To[int32](-1)}),
-			want:  field.ErrorList{invalid(config + ".timeoutAfterSeconds")},
-		},
-		"unknown target": {
-			tweak: with(grove.GroupSchedulingConfig{TargetCliques: []string{"worker", "nobody"}}),
-			want:  field.ErrorList{notFound(config + ".targetCliques[1]")},
-		},
-		"target twice": {
-			tweak: with(grove.GroupSchedulingConfig{TargetCliques: []string{"worker", "worker"}}),
-			want:  field.ErrorList{duplicate(config + ".targetCliques[1]")},
 		},
 	})
 }

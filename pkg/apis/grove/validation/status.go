@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // The status of an object is a state machine (design section 4): the rules of the files
@@ -54,7 +56,7 @@ func validateAttemptChange(value, old int32, path *field.Path) field.ErrorList {
 // validateUniqueIndex checks the key of a list entry. Two entries of one index would let
 // an attempt fall: only one of them is compared with the next status.
 func validateUniqueIndex(index int32, seen sets.Set[int32], path *field.Path) field.ErrorList {
-	errs := validateNotNegative(index, path)
+	errs := fields.NotNegative(index, path)
 	if seen.Has(index) {
 		errs = append(errs, field.Duplicate(path, index))
 	}
@@ -65,7 +67,7 @@ func validateUniqueIndex(index int32, seen sets.Set[int32], path *field.Path) fi
 func validateCounts(path *field.Path, counts map[string]int32) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		errs = append(errs, validateNotNegative(counts[name], path.Child(name))...)
+		errs = append(errs, fields.NotNegative(counts[name], path.Child(name))...)
 	}
 	return errs
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/apis/internal/conditions"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // ValidatePodCliqueStatusUpdate returns what is wrong with moving the status of old to
@@ -64,7 +65,7 @@ func validateCreatedAttempt(value, old *int32, path *field.Path) field.ErrorList
 		}
 		return nil
 	}
-	errs := validateNotNegative(*value, path)
+	errs := fields.NotNegative(*value, path)
 	if old != nil {
 		errs = append(errs, validateNotFalling(*value, *old, path)...)
 	}
@@ -95,7 +96,7 @@ func validateFailedIndexKeys(indexes []grove.FailedIndex, path *field.Path) fiel
 	seen := sets.New[int32]()
 	for i, failed := range indexes {
 		errs = append(errs, validateUniqueIndex(failed.Index, seen, path.Index(i).Child("index"))...)
-		errs = append(errs, validateNotNegative(failed.Count, path.Index(i).Child("count"))...)
+		errs = append(errs, fields.NotNegative(failed.Count, path.Index(i).Child("count"))...)
 	}
 	return errs
 }

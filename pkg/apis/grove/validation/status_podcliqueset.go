@@ -15,6 +15,7 @@ import (
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/apis/internal/conditions"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // ValidatePodCliqueSetStatusUpdate returns what is wrong with moving the status of old
@@ -196,7 +197,7 @@ func phaseIsKnown(pcs *grove.PodCliqueSet) field.ErrorList {
 	if pcs.Status.Phase == "" {
 		return nil
 	}
-	return validateEnum(pcs.Status.Phase, field.NewPath("status", "phase"),
+	return fields.Enum(pcs.Status.Phase, field.NewPath("status", "phase"),
 		grove.PodCliqueSetPending, grove.PodCliqueSetRunning, grove.PodCliqueSetSucceeded, grove.PodCliqueSetFailed)
 }
 

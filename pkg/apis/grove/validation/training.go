@@ -1,11 +1,11 @@
 package validation
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
 // validateTraining checks the rules of seed 000 that depend on the workload type, and
@@ -34,7 +34,7 @@ func validateTraining(spec *grove.PodCliqueSetSpec, path *field.Path) field.Erro
 	if training := spec.TrainingSpec; training != nil {
 		trainingPath := path.Child("trainingSpec")
 		if training.MaxRestarts != nil {
-			errs = append(errs, validateNotNegative(*training.MaxRestarts, trainingPath.Child("maxRestarts"))...)
+			errs = append(errs, fields.NotNegative(*training.MaxRestarts, trainingPath.Child("maxRestarts"))...)
 		}
 		if training.MaxRuntime != nil && training.MaxRuntime.Duration <= 0 {
 			errs = append(errs, field.Invalid(trainingPath.Child("maxRuntime"), training.MaxRuntime.Duration.String(), "must be more than 0s; leave it out for no limit").WithOrigin("minimum"))
@@ -46,10 +46,7 @@ func validateTraining(spec *grove.PodCliqueSetSpec, path *field.Path) field.Erro
 		if clique.AutoScalingConfig != nil {
 			errs = append(errs, field.Forbidden(specPath.Child("autoScalingConfig"), "a training workload does not change its size"))
 		}
-		if clique.PodSpec.RestartPolicy == corev1.RestartPolicyAlways {
-			errs = append(errs, field.NotSupported(specPath.Child("podSpec", "restartPolicy"), clique.PodSpec.RestartPolicy,
-				[]corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}))
-		}
+		errs = append(errs, validateTrainingPod(&clique.PodSpec, specPath.Child("podSpec"))...)
 	}
 	for i := range template.PodCliqueScalingGroups {
 		if template.PodCliqueScalingGroups[i].ScaleConfig != nil {

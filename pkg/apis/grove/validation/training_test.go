@@ -53,6 +53,16 @@ func TestValidatePodCliqueSetTraining(t *testing.T) {
 			tweak: podSpec(func(s *corev1.PodSpec) { s.RestartPolicy = corev1.RestartPolicyAlways }),
 			want:  field.ErrorList{unsupported(podSpec0 + ".restartPolicy")},
 		},
+		"container restartPolicy Always is rejected": {
+			tweak: podSpec(func(s *corev1.PodSpec) { s.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }),
+			want:  field.ErrorList{forbidden(podSpec0 + ".containers[0].restartPolicy")},
+		},
+		"container restartPolicy OnFailure": {tweak: podSpec(func(s *corev1.PodSpec) {
+			s.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyOnFailure)
+		})},
+		"a sidecar always restarts": {tweak: podSpec(func(s *corev1.PodSpec) {
+			s.InitContainers = []corev1.Container{{Name: "sidecar", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+		})},
 		"autoScalingConfig is rejected": {
 			tweak: cliqueSpec(1, func(s *grove.PodCliqueSpec) { s.AutoScalingConfig = &grove.AutoScalingConfig{MaxReplicas: 1} }),
 			want:  field.ErrorList{forbidden(clique1 + ".spec.autoScalingConfig")},

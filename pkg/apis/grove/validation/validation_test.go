@@ -7,6 +7,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -105,6 +106,12 @@ func notFound(path string) *field.Error {
 func duplicate(path string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeDuplicate, Field: path}
 }
+func tooLong(path string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeTooLong, Field: path}
+}
+func tooMany(path string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeTooMany, Field: path}
+}
 func unsupported(path string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeNotSupported, Field: path}
 }
@@ -145,7 +152,7 @@ func mkPodCliqueSet(tweaks ...func(*grove.PodCliqueSet)) *grove.PodCliqueSet {
 			WorkloadType: grove.WorkloadTypeInference,
 			Template: grove.PodCliqueSetTemplateSpec{
 				StartupType:           ptr.To(grove.CliqueStartupTypeAnyOrder),
-				HeadlessServiceConfig: &grove.HeadlessServiceConfig{PublishNotReadyAddresses: true},
+				HeadlessServiceConfig: &grove.HeadlessServiceConfig{PublishNotReadyAddresses: ptr.To(true)},
 				Cliques:               []grove.PodCliqueTemplateSpec{mkClique("router"), mkClique("worker")},
 			},
 		},
@@ -164,6 +171,13 @@ func mkClique(name string) grove.PodCliqueTemplateSpec {
 			PodSpec:      mkPodSpec(),
 		},
 	}
+}
+
+// mkClaim is a valid template of resource claims.
+func mkClaim(name string) grove.ResourceClaimTemplateConfig {
+	claim := grove.ResourceClaimTemplateConfig{Name: name}
+	claim.TemplateSpec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu"}}
+	return claim
 }
 
 // training turns a set into a training job that is valid.

@@ -1,14 +1,21 @@
 package validation
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 )
+
+func packedBy(required, preferred *string) *scheduler.TopologyConstraint {
+	return &scheduler.TopologyConstraint{PackConstraint: &scheduler.TopologyPackConstraint{Required: required, Preferred: preferred}}
+}
 
 func TestValidatePodGang(t *testing.T) {
 	const (
@@ -30,7 +37,7 @@ func TestValidatePodGang(t *testing.T) {
 				g.Spec.PodGroups = make([]scheduler.PodGangPodGroup, 1)
 				g.Spec.TopologyConstraintGroupConfigs = make([]scheduler.TopologyConstraintGroupConfig, 1)
 			},
-			want: field.ErrorList{required(groups + "[0].name"), required(configs + "[0].name")},
+			want: field.ErrorList{required(groups + "[0].name"), required(configs + "[0].name"), required(configs + "[0].podGroupNames")},
 		},
 		"name is valid": {
 			tweak: func(g *scheduler.PodGang) { g.Name = "LLM" },
@@ -80,6 +87,89 @@ func TestValidatePodGang(t *testing.T) {
 			tweak: func(g *scheduler.PodGang) { g.Spec.TopologyConstraintGroupConfigs[1].Name = "decode" },
 			want:  field.ErrorList{duplicate(configs + "[1].name")},
 		},
+		"group name is that of an object": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[0].Name, g.Spec.TopologyConstraintGroupConfigs = "A", nil },
+			want:  field.ErrorList{invalid(groups + "[0].name")},
+		},
+		"20000 pods are not too many": {tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[0].MinReplicas = 19998 }},
+		"20001 pods are too many": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[0].MinReplicas = 19999 },
+			want:  field.ErrorList{invalid(groups)},
+		},
+		"2^31-1 pods everywhere": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.PodGroups[0].MinReplicas, g.Spec.PodGroups[1].MinReplicas = math.MaxInt32, math.MaxInt32
+			},
+			want: field.ErrorList{invalid(groups)},
+		},
+		"lists are bounded": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.PodGroups[0].PodReferences = make([]scheduler.NamespacedName, 40001)
+			},
+			want: field.ErrorList{invalid("spec")},
+		},
+		"lists of names are bounded": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.TopologyConstraintGroupConfigs[0].PodGroupNames = make([]string, 40001)
+			},
+			want: field.ErrorList{invalid("spec")},
+		},
+		"name of a pod is that of an object": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[1].PodReferences[0].Name = "A" },
+			want:  field.ErrorList{invalid(groups + "[1].podReferences[0].name")},
+		},
+		"a pod is in a group once": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.PodGroups[1].PodReferences = []scheduler.NamespacedName{{Name: "a"}, {Name: "a"}}
+			},
+			want: field.ErrorList{duplicate(groups + "[1].podReferences[1].name")},
+		},
+		"a config names a group": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.TopologyConstraintGroupConfigs[1].PodGroupNames = nil },
+			want:  field.ErrorList{required(configs + "[1].podGroupNames")},
+		},
+		"a config names a group once": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.TopologyConstraintGroupConfigs[1].PodGroupNames = []string{"llm-0-worker", "llm-0-worker"}
+			},
+			want: field.ErrorList{duplicate(configs + "[1].podGroupNames[1]")},
+		},
+		"topology constraints": {tweak: func(g *scheduler.PodGang) {
+			g.Spec.TopologyConstraint = packedBy(ptr.To("example.com/rack"), nil)
+			g.Spec.PodGroups[0].TopologyConstraint = packedBy(nil, ptr.To("host"))
+			g.Spec.TopologyConstraintGroupConfigs[0].TopologyConstraint = &scheduler.TopologyConstraint{}
+		}},
+		"a constraint names a label": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.TopologyConstraint = packedBy(nil, nil) },
+			want:  field.ErrorList{required("spec.topologyConstraint.packConstraint")},
+		},
+		"required of a group is a label": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.PodGroups[0].TopologyConstraint = packedBy(ptr.To(""), nil) },
+			want:  field.ErrorList{invalid(groups + "[0].topologyConstraint.packConstraint.required"), invalid(groups + "[0].topologyConstraint.packConstraint.required")},
+		},
+		"preferred of a config is a label": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.TopologyConstraintGroupConfigs[0].TopologyConstraint = packedBy(nil, ptr.To("a/b/c"))
+			},
+			want: field.ErrorList{invalid(configs + "[0].topologyConstraint.packConstraint.preferred")},
+		},
+		"a constraint is no longer than a label": {
+			tweak: func(g *scheduler.PodGang) {
+				g.Spec.TopologyConstraint = packedBy(ptr.To(strings.Repeat("a", 400)), nil)
+			},
+			want: field.ErrorList{tooLong("spec.topologyConstraint.packConstraint.required")},
+		},
+		"priorityClassName is a valid name": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.PriorityClassName = "High" },
+			want:  field.ErrorList{invalid("spec.priorityClassName")},
+		},
+		"reservation": {tweak: func(g *scheduler.PodGang) {
+			g.Spec.ReuseReservationRef = &scheduler.NamespacedName{Namespace: "ns", Name: "llm-1"}
+		}},
+		"reservation has a name in the gang's namespace": {
+			tweak: func(g *scheduler.PodGang) { g.Spec.ReuseReservationRef = &scheduler.NamespacedName{Namespace: "other"} },
+			want:  field.ErrorList{required("spec.reuseReservationRef.name"), invalid("spec.reuseReservationRef.namespace")},
+		},
 		"groups of a config exist": {
 			tweak: func(g *scheduler.PodGang) {
 				g.Spec.TopologyConstraintGroupConfigs[0].PodGroupNames = []string{"llm-0-leader", "nobody"}
@@ -103,10 +193,11 @@ func TestValidatePodGangUpdate(t *testing.T) {
 			before: noGroups,
 			tweak:  func(g *scheduler.PodGang) { g.Labels = map[string]string{"a": "b"} },
 		},
-		"an invalid spec cannot be changed into another": {
+		"an invalid field that is left untouched": {before: noGroups, tweak: func(g *scheduler.PodGang) { g.Spec.PriorityClassName = "high" }},
+		"an invalid field excuses no other": {
 			before: noGroups,
-			tweak:  func(g *scheduler.PodGang) { g.Spec.PriorityClassName = "high" },
-			want:   field.ErrorList{required("spec.podgroups")},
+			tweak:  func(g *scheduler.PodGang) { g.Spec.PriorityClassName = "High" },
+			want:   field.ErrorList{invalid("spec.priorityClassName")},
 		},
 		"a gang that goes away needs no valid spec": {
 			before: func(g *scheduler.PodGang) { deleting(&g.ObjectMeta) },

@@ -4,79 +4,109 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/internal/conditions"
+	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
 )
+
+// MaxSubGroups bounds the subgroups of a PodGroup.
+const MaxSubGroups = 10000
 
 // ValidatePodGroup returns what is wrong with a PodGroup by itself.
 func ValidatePodGroup(group *scheduler.PodGroup) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&group.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	spec, path := &group.Spec, field.NewPath("spec")
-	if spec.MinMember != nil && spec.MinSubGroup != nil {
-		errs = append(errs, field.Forbidden(path.Child("minSubGroup"), "excludes minMember: a group counts either pods or subgroups"))
-	}
-	errs = append(errs, validateMinimum(spec.MinMember, path.Child("minMember"))...)
-	errs = append(errs, validateMinimum(spec.MinSubGroup, path.Child("minSubGroup"))...)
-	switch spec.Preemptibility {
-	case "", scheduler.Preemptible, scheduler.NonPreemptible:
-	default:
-		errs = append(errs, field.NotSupported(path.Child("preemptibility"), spec.Preemptibility,
-			[]scheduler.Preemptibility{scheduler.Preemptible, scheduler.NonPreemptible}))
+	return append(errs, validatePodGroupSpec(&group.Spec, field.NewPath("spec"))...)
+}
+
+func validatePodGroupSpec(spec *scheduler.PodGroupSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, validateMinimums(spec.MinMember, spec.MinSubGroup, "a group", path)...)
+	errs = append(errs, fields.Subdomain(spec.Queue, path.Child("queue"))...)
+	errs = append(errs, fields.Subdomain(spec.PriorityClassName, path.Child("priorityClassName"))...)
+	if spec.Preemptibility != "" {
+		errs = append(errs, fields.Enum(spec.Preemptibility, path.Child("preemptibility"), scheduler.Preemptible, scheduler.NonPreemptible)...)
 	}
 	if backoff := spec.SchedulingBackoff; backoff != nil && *backoff != 1 && *backoff != -1 {
 		errs = append(errs, field.NotSupported(path.Child("schedulingBackoff"), *backoff, []string{"1", "-1"}))
 	}
+	errs = append(errs, validateGroupTopology(spec.TopologyConstraint, path.Child("topologyConstraint"))...)
 	return append(errs, validateSubGroups(spec.SubGroups, path.Child("subGroups"))...)
 }
 
 // validateSubGroups checks that the subgroups are a forest.
 func validateSubGroups(groups []scheduler.SubGroup, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	parents := map[string]string{}
-	for i, group := range groups {
-		namePath := path.Index(i).Child("name")
-		for _, msg := range utilvalidation.IsDNS1123Label(group.Name) {
-			errs = append(errs, field.Invalid(namePath, group.Name, msg))
-		}
-		if _, known := parents[group.Name]; known {
-			errs = append(errs, field.Duplicate(namePath, group.Name))
-		}
-		parents[group.Name] = ""
-		if group.Parent != nil {
-			parents[group.Name] = *group.Parent
-		}
-		errs = append(errs, validateMinimum(group.MinMember, path.Index(i).Child("minMember"))...)
-		errs = append(errs, validateMinimum(group.MinSubGroup, path.Index(i).Child("minSubGroup"))...)
-		if group.MinMember != nil && group.MinSubGroup != nil {
-			errs = append(errs, field.Forbidden(path.Index(i).Child("minSubGroup"), "excludes minMember: a subgroup counts either pods or subgroups"))
-		}
+	if len(groups) > MaxSubGroups {
+		return field.ErrorList{field.TooMany(path, len(groups), MaxSubGroups)}
 	}
-	for i, group := range groups {
-		parentPath := path.Index(i).Child("parent")
-		seen := sets.New(group.Name)
-		for parent := parents[group.Name]; parent != ""; parent = parents[parent] {
-			if _, known := parents[parent]; !known {
-				errs = append(errs, field.NotFound(parentPath, parent))
-				break
-			}
-			if seen.Has(parent) {
-				errs = append(errs, field.Invalid(parentPath, parents[group.Name], "the subgroups form a cycle"))
-				break
-			}
-			seen.Insert(parent)
+	var errs field.ErrorList
+	names, parents := sets.New[string](), map[string]string{}
+	for i := range groups {
+		group, groupPath := &groups[i], path.Index(i)
+		errs = append(errs, fields.UniqueName(group.Name, names, groupPath.Child("name"))...)
+		parents[group.Name] = ptr.Deref(group.Parent, "")
+		errs = append(errs, validateMinimums(group.MinMember, group.MinSubGroup, "a subgroup", groupPath)...)
+		errs = append(errs, validateGroupTopology(group.TopologyConstraint, groupPath.Child("topologyConstraint"))...)
+	}
+	ends := map[string]bool{}
+	for i := range groups {
+		parent, parentPath := parents[groups[i].Name], path.Index(i).Child("parent")
+		if parent != "" && !names.Has(parent) {
+			errs = append(errs, field.NotFound(parentPath, parent))
+		} else if !hasEnd(groups[i].Name, parents, ends) {
+			errs = append(errs, field.Invalid(parentPath, parent, "the subgroups form a cycle: a subgroup is in no part of itself"))
 		}
 	}
 	return errs
 }
 
-func validateMinimum(value *int32, path *field.Path) field.ErrorList {
-	if value != nil && *value < 0 {
-		return field.ErrorList{field.Invalid(path, *value, "must be 0 or more").WithOrigin("minimum")}
+// hasEnd says whether the way up from a subgroup does. It remembers in ends whose has, so
+// that a long chain is walked once.
+func hasEnd(name string, parents map[string]string, ends map[string]bool) bool {
+	var way []string
+	seen := sets.New[string]()
+	at := name
+	for ; at != "" && !seen.Has(at); at = parents[at] {
+		if _, known := ends[at]; known {
+			break
+		}
+		way = append(way, at)
+		seen.Insert(at)
 	}
-	return nil
+	end := at == "" || ends[at]
+	for _, passed := range way {
+		ends[passed] = end
+	}
+	return end
+}
+
+// validateMinimums checks the two ways to count, of which there is one.
+func validateMinimums(minMember, minSubGroup *int32, what string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if minMember != nil && minSubGroup != nil {
+		errs = append(errs, field.Forbidden(path.Child("minSubGroup"), "excludes minMember: "+what+" counts either pods or subgroups"))
+	}
+	errs = append(errs, fields.NotNegative(ptr.Deref(minMember, 0), path.Child("minMember"))...)
+	return append(errs, fields.NotNegative(ptr.Deref(minSubGroup, 0), path.Child("minSubGroup"))...)
+}
+
+func validateGroupTopology(constraint *scheduler.PodGroupTopologyConstraint, path *field.Path) field.ErrorList {
+	if constraint == nil {
+		return nil
+	}
+	errs := fields.Subdomain(constraint.Topology, path.Child("topology"))
+	if constraint.RequiredTopologyLevel != "" {
+		errs = append(errs, fields.LabelKey(constraint.RequiredTopologyLevel, path.Child("requiredTopologyLevel"))...)
+	}
+	if constraint.PreferredTopologyLevel != "" {
+		errs = append(errs, fields.LabelKey(constraint.PreferredTopologyLevel, path.Child("preferredTopologyLevel"))...)
+	}
+	if constraint.Topology == "" && (constraint.RequiredTopologyLevel != "" || constraint.PreferredTopologyLevel != "") {
+		errs = append(errs, field.Required(path.Child("topology"), "the topology that has the levels"))
+	}
+	return errs
 }
 
 // ValidatePodGroupUpdate returns what is wrong with changing old into group.
@@ -85,7 +115,8 @@ func ValidatePodGroupUpdate(group, old *scheduler.PodGroup) field.ErrorList {
 	if group.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(group.Spec, old.Spec) {
 		return errs
 	}
-	return append(errs, ValidatePodGroup(group)...)
+	path := field.NewPath("spec")
+	return append(errs, fields.Untouched(validatePodGroupSpec(&group.Spec, path), func() field.ErrorList { return validatePodGroupSpec(&old.Spec, path) })...)
 }
 
 // ValidatePodGroupStatusUpdate returns what is wrong with moving the status of old to that of group.

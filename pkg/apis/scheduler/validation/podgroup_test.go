@@ -15,6 +15,11 @@ func TestValidatePodGroup(t *testing.T) {
 	sub := func(i int, tweak func(*scheduler.SubGroup)) func(*scheduler.PodGroup) {
 		return func(g *scheduler.PodGroup) { tweak(&g.Spec.SubGroups[i]) }
 	}
+	topology := func(topology, required, preferred string) func(*scheduler.PodGroup) {
+		return func(g *scheduler.PodGroup) {
+			g.Spec.TopologyConstraint = &scheduler.PodGroupTopologyConstraint{Topology: topology, RequiredTopologyLevel: required, PreferredTopologyLevel: preferred}
+		}
+	}
 	testCreate(t, mkPodGroup, ValidatePodGroup, map[string]createCase[scheduler.PodGroup]{
 		"valid":                     {},
 		"name may have dots":        {tweak: func(g *scheduler.PodGroup) { g.Name = "job.v2" }},
@@ -33,7 +38,7 @@ func TestValidatePodGroup(t *testing.T) {
 		},
 		"null subgroup": {
 			tweak: func(g *scheduler.PodGroup) { g.Spec.SubGroups = make([]scheduler.SubGroup, 1) },
-			want:  field.ErrorList{invalid(subGroups + "[0].name")},
+			want:  field.ErrorList{required(subGroups + "[0].name")},
 		},
 		"name is valid": {
 			tweak: func(g *scheduler.PodGroup) { g.Name = "Job" },
@@ -83,6 +88,31 @@ func TestValidatePodGroup(t *testing.T) {
 			tweak: sub(1, func(s *scheduler.SubGroup) { s.MinSubGroup = ptr.To[int32](1) }),
 			want:  field.ErrorList{forbidden(subGroups + "[1].minSubGroup")},
 		},
+		"queue is a valid name":              {tweak: func(g *scheduler.PodGroup) { g.Spec.Queue = "A" }, want: field.ErrorList{invalid("spec.queue")}},
+		"priorityClassName is a valid name":  {tweak: func(g *scheduler.PodGroup) { g.Spec.PriorityClassName = "High" }, want: field.ErrorList{invalid("spec.priorityClassName")}},
+		"topology constraint":                {tweak: topology("gpu", "example.com/rack", "kubernetes.io/hostname")},
+		"topology without levels":            {tweak: topology("gpu", "", "")},
+		"topology is a valid name":           {tweak: topology("GPU", "", ""), want: field.ErrorList{invalid("spec.topologyConstraint.topology")}},
+		"levels need a topology":             {tweak: topology("", "rack", ""), want: field.ErrorList{required("spec.topologyConstraint.topology")}},
+		"a preferred level needs a topology": {tweak: topology("", "", "rack"), want: field.ErrorList{required("spec.topologyConstraint.topology")}},
+		"a required level is a label":        {tweak: topology("gpu", "a/b/c", ""), want: field.ErrorList{invalid("spec.topologyConstraint.requiredTopologyLevel")}},
+		"a preferred level is a label":       {tweak: topology("gpu", "", "a/b/c"), want: field.ErrorList{invalid("spec.topologyConstraint.preferredTopologyLevel")}},
+		"topology of a subgroup": {
+			tweak: sub(1, func(s *scheduler.SubGroup) {
+				s.TopologyConstraint = &scheduler.PodGroupTopologyConstraint{Topology: "GPU"}
+			}),
+			want: field.ErrorList{invalid(subGroups + "[1].topologyConstraint.topology")},
+		},
+		"10001 subgroups are too many": {
+			tweak: func(g *scheduler.PodGroup) { g.Spec.SubGroups = make([]scheduler.SubGroup, 10001) },
+			want:  field.ErrorList{tooMany(subGroups)},
+		},
+		"a chain of subgroups without an end": {
+			tweak: func(g *scheduler.PodGroup) {
+				g.Spec.SubGroups = append(g.Spec.SubGroups, scheduler.SubGroup{Name: "a", Parent: ptr.To("b")}, scheduler.SubGroup{Name: "b", Parent: ptr.To("nobody")})
+			},
+			want: field.ErrorList{notFound(subGroups + "[4].parent")},
+		},
 		"parent exists": {
 			tweak: sub(1, func(s *scheduler.SubGroup) { s.Parent = ptr.To("nobody") }),
 			want:  field.ErrorList{notFound(subGroups + "[1].parent")},
@@ -114,9 +144,10 @@ func TestValidatePodGroupUpdate(t *testing.T) {
 			before: bad,
 			tweak:  func(g *scheduler.PodGroup) { g.Labels = map[string]string{"a": "b"} },
 		},
-		"an invalid spec cannot be changed into another": {
+		"an invalid field that is left untouched": {before: bad, tweak: func(g *scheduler.PodGroup) { g.Spec.Queue = "other" }},
+		"an invalid field cannot be changed into another": {
 			before: bad,
-			tweak:  func(g *scheduler.PodGroup) { g.Spec.Queue = "other" },
+			tweak:  func(g *scheduler.PodGroup) { g.Spec.MinMember = ptr.To[int32](-2) },
 			want:   field.ErrorList{invalid("spec.minMember")},
 		},
 		"a group that goes away needs no valid spec": {

@@ -104,6 +104,12 @@ func notFound(path string) *field.Error {
 func duplicate(path string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeDuplicate, Field: path}
 }
+func tooLong(path string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeTooLong, Field: path}
+}
+func tooMany(path string) *field.Error {
+	return &field.Error{Type: field.ErrorTypeTooMany, Field: path}
+}
 func unsupported(path string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeNotSupported, Field: path}
 }

@@ -49,18 +49,21 @@ func (*Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	}
 }
 
-// PrepareForCreate drops the status.
+// PrepareForCreate drops the status, and sets the defaults that depend on other fields.
 func (*Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	clique := obj.(*grove.PodClique)
 	clique.Generation = 1
 	clique.Status = grove.PodCliqueStatus{}
 	internalrest.AddFinalizer(clique, labels.PodCliqueFinalizer)
+	setDefaults(clique)
 }
 
-// PrepareForUpdate keeps the status, and raises the generation when the spec changes.
+// PrepareForUpdate keeps the status and what is absent and immutable, and raises the
+// generation when the spec changes.
 func (*Strategy) PrepareForUpdate(_ context.Context, obj, oldObj runtime.Object) {
 	clique, old := obj.(*grove.PodClique), oldObj.(*grove.PodClique)
 	clique.Status = old.Status
+	keepDefaults(clique, old)
 	clique.Generation = old.Generation
 	if !apiequality.Semantic.DeepEqual(clique.Spec, old.Spec) {
 		clique.Generation++

@@ -49,18 +49,21 @@ func (*Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	}
 }
 
-// PrepareForCreate drops the status.
+// PrepareForCreate drops the status, and sets the defaults that depend on other fields.
 func (*Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	group := obj.(*grove.PodCliqueScalingGroup)
 	group.Generation = 1
 	group.Status = grove.PodCliqueScalingGroupStatus{}
 	internalrest.AddFinalizer(group, labels.PodCliqueScalingGroupFinalizer)
+	setDefaults(group)
 }
 
-// PrepareForUpdate keeps the status, and raises the generation when the spec changes.
+// PrepareForUpdate keeps the status and what is absent and immutable, and raises the
+// generation when the spec changes.
 func (*Strategy) PrepareForUpdate(_ context.Context, obj, oldObj runtime.Object) {
 	group, old := obj.(*grove.PodCliqueScalingGroup), oldObj.(*grove.PodCliqueScalingGroup)
 	group.Status = old.Status
+	keepDefaults(group, old)
 	group.Generation = old.Generation
 	if !apiequality.Semantic.DeepEqual(group.Spec, old.Spec) {
 		group.Generation++

@@ -34,8 +34,16 @@ func (d Defaults) forUpdate(pcs, old *grove.PodCliqueSet) {
 	template := &pcs.Spec.Template
 	for i := range template.Cliques {
 		clique := &template.Cliques[i]
-		if before := old.Spec.Template.Clique(clique.Name); before != nil && clique.Spec.MinAvailable == nil {
+		before := old.Spec.Template.Clique(clique.Name)
+		if before == nil {
+			continue
+		}
+		if clique.Spec.MinAvailable == nil {
 			clique.Spec.MinAvailable = before.Spec.MinAvailable
+		}
+		// Pods of a training set are immutable.
+		if pod := &clique.Spec.PodSpec; pod.RestartPolicy == "" && old.Spec.WorkloadType == grove.WorkloadTypeTraining {
+			pod.RestartPolicy = before.Spec.PodSpec.RestartPolicy
 		}
 	}
 	for i := range template.PodCliqueScalingGroups {

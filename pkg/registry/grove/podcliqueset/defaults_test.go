@@ -232,6 +232,24 @@ func TestDefaultsOfChangedSets(t *testing.T) {
 				return pcs.Spec.Template.Cliques[0].Spec.PodSpec.RestartPolicy, corev1.RestartPolicyNever
 			},
 		},
+		"restartPolicy of a training set stays": {
+			old: all(training, func(pcs *grove.PodCliqueSet) {
+				pcs.Spec.Template.Cliques[0].Spec.PodSpec.RestartPolicy = corev1.RestartPolicyOnFailure
+			}),
+			in: training,
+			check: func(pcs *grove.PodCliqueSet) (any, any) {
+				return pcs.Spec.Template.Cliques[0].Spec.PodSpec.RestartPolicy, corev1.RestartPolicyOnFailure
+			},
+		},
+		"restartPolicy of an inference set follows the manifest": {
+			old: func(pcs *grove.PodCliqueSet) {
+				pcs.Spec.Template.Cliques[0].Spec.PodSpec.RestartPolicy = corev1.RestartPolicyOnFailure
+			},
+			in: all(),
+			check: func(pcs *grove.PodCliqueSet) (any, any) {
+				return pcs.Spec.Template.Cliques[0].Spec.PodSpec.RestartPolicy, corev1.RestartPolicyAlways
+			},
+		},
 		"a null terminationDelay switches the flag's delay off": {
 			in:    all(),
 			check: func(pcs *grove.PodCliqueSet) (any, any) { return pcs.Spec.Template.TerminationDelay == nil, true },

@@ -1,15 +1,16 @@
 package podcliqueset
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/apis/grove/validation"
 	"github.com/copse-dev/copse/pkg/naming"
 )
 
@@ -18,6 +19,10 @@ import (
 // hash, so that neither a new binary, nor a new library, nor another order of cliques
 // ever rolls running pods (D16). old is nil for a new set.
 func hashTemplates(pcs, old *grove.PodCliqueSet) {
+	if validation.IsTooBig(pcs) && (old == nil || !validation.IsTooBig(old)) {
+		// Validation, which comes later, refuses it for less than hashing it costs.
+		return
+	}
 	kept := map[string]string{}
 	if old != nil {
 		for _, hash := range old.Status.CliqueHashes {
@@ -44,16 +49,18 @@ func hashTemplates(pcs, old *grove.PodCliqueSet) {
 }
 
 func hashTemplate(clique *grove.PodCliqueTemplateSpec, priorityClass string) string {
-	text, err := json.Marshal(struct {
-		Labels, Annotations map[string]string
-		PodSpec             corev1.PodSpec
-		PriorityClass       string
-	}{clique.Labels, clique.Annotations, clique.Spec.PodSpec, priorityClass})
+	// The binary form takes a tenth of the time of JSON. It need not be the same for ever:
+	// a hash is kept for as long as the template means the same.
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: clique.Labels, Annotations: clique.Annotations},
+		Spec:       clique.Spec.PodSpec,
+	}
+	text, err := template.Marshal()
 	if err != nil {
 		// Nothing in a decoded pod spec can fail to be encoded.
 		utilruntime.HandleError(fmt.Errorf("encode the template of clique %s: %w", clique.Name, err))
 	}
-	return naming.Hash(string(text))
+	return naming.Hash(priorityClass, string(text))
 }
 
 // hashSet does not depend on the order of the cliques.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -171,6 +172,25 @@ func TestHashesAreMadeWhole(t *testing.T) {
 				t.Error("a hash that was there has changed")
 			}
 		})
+	}
+}
+
+// A set that is refused for its size is not hashed; one that was stored before there was
+// a limit keeps its hashes.
+func TestSetsThatAreTooBig(t *testing.T) {
+	tooBig := func(pcs *grove.PodCliqueSet) {
+		pcs.Spec.Template.Cliques[0].Spec.PodSpec.Volumes = make([]corev1.Volume, 20000)
+	}
+	pcs := mkPodCliqueSet(tooBig)
+	hashTemplates(pcs, nil)
+	if pcs.Status.CliqueHashes != nil {
+		t.Errorf("a new set has hashes %v", pcs.Status.CliqueHashes)
+	}
+	pcs = mkPodCliqueSet(storedHashes, tooBig)
+	pcs.Spec.Template.Cliques[1].Labels = nil
+	hashTemplates(pcs, mkPodCliqueSet(storedHashes, tooBig))
+	if hashOf(pcs, "router") != "stored-router" || hashOf(pcs, "worker") == "stored-worker" {
+		t.Errorf("a stored set has hashes %v", pcs.Status.CliqueHashes)
 	}
 }
 

@@ -19,7 +19,7 @@ func mkPodCliqueSet(tweaks ...func(*grove.PodCliqueSet)) *grove.PodCliqueSet {
 			WorkloadType: grove.WorkloadTypeInference,
 			Template: grove.PodCliqueSetTemplateSpec{
 				StartupType:           ptr.To(grove.CliqueStartupTypeAnyOrder),
-				HeadlessServiceConfig: &grove.HeadlessServiceConfig{PublishNotReadyAddresses: true},
+				HeadlessServiceConfig: &grove.HeadlessServiceConfig{PublishNotReadyAddresses: ptr.To(true)},
 				Cliques:               []grove.PodCliqueTemplateSpec{mkClique("router", 1), mkClique("worker", 3)},
 			},
 		},

@@ -5,6 +5,7 @@ package podcliqueset
 
 import (
 	"context"
+	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +26,8 @@ import (
 type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	defaults Defaults
+	defaults   Defaults
+	topologies rest.Getter
 }
 
 var (
@@ -35,9 +37,10 @@ var (
 	_ rest.ResetFieldsStrategy = &Strategy{}
 )
 
-// NewStrategy returns the strategy of the main endpoint.
-func NewStrategy(typer runtime.ObjectTyper, defaults Defaults) *Strategy {
-	return &Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, defaults: defaults}
+// NewStrategy returns the strategy of the main endpoint. topologies gets the
+// ClusterTopologyBindings that warnings speak of; without it they speak of none.
+func NewStrategy(typer runtime.ObjectTyper, defaults Defaults, topologies rest.Getter) *Strategy {
+	return &Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, defaults: defaults, topologies: topologies}
 }
 
 // NamespaceScoped says that a set lives in a namespace.
@@ -84,18 +87,19 @@ func (*Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fiel
 	return validation.ValidatePodCliqueSetUpdate(obj.(*grove.PodCliqueSet), old.(*grove.PodCliqueSet))
 }
 
-// WarningsOnCreate tells of fields that are accepted and do nothing.
-func (*Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	return warnings(obj.(*grove.PodCliqueSet))
+// WarningsOnCreate tells of fields that are accepted and do nothing, or not what they say,
+// and of what the cluster lacks.
+func (s *Strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
+	pcs := obj.(*grove.PodCliqueSet)
+	return slices.Concat(inertFields(pcs), replacedFields(pcs), s.topologyWarnings(ctx, pcs))
 }
 
-// WarningsOnUpdate tells of fields that are accepted and do nothing, when the spec changes.
-func (*Strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	pcs := obj.(*grove.PodCliqueSet)
-	if pcs.Generation == old.(*grove.PodCliqueSet).Generation {
+// WarningsOnUpdate tells of the same when the spec changes.
+func (s *Strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+	if obj.(*grove.PodCliqueSet).Generation == old.(*grove.PodCliqueSet).Generation {
 		return nil
 	}
-	return warnings(pcs)
+	return s.WarningsOnCreate(ctx, obj)
 }
 
 // Canonicalize has nothing to do.

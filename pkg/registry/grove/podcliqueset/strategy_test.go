@@ -19,7 +19,7 @@ import (
 func newStrategy(defaults Defaults) *Strategy {
 	scheme := runtime.NewScheme()
 	groveinstall.Install(scheme)
-	return NewStrategy(scheme, defaults)
+	return NewStrategy(scheme, defaults, nil)
 }
 
 func TestCreateSetsDefaultsThatDependOnFlags(t *testing.T) {

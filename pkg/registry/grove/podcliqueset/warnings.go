@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/labels"
 )
 
-// warnings tells of fields of a valid set that nothing acts on, so that nobody relies
+// inertFields tells of fields of a valid set that nothing acts on, so that nobody relies
 // on what does not happen.
-func warnings(pcs *grove.PodCliqueSet) []string {
+func inertFields(pcs *grove.PodCliqueSet) []string {
 	var out []string
 	inert := func(path *field.Path, meaning string) {
 		out = append(out, fmt.Sprintf("%s: accepted, but nothing acts on it yet: %s", path, meaning))
@@ -34,6 +35,12 @@ func warnings(pcs *grove.PodCliqueSet) []string {
 	if template.TopologyConstraint != nil {
 		inert(templatePath.Child("topologyConstraint"), "pods are placed freely")
 	}
+	if len(template.ResourceClaimTemplates) > 0 {
+		inert(templatePath.Child("resourceClaimTemplates"), "no ResourceClaim is made")
+	}
+	if onFabric(pcs.Annotations) {
+		inert(field.NewPath("metadata", "annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
+	}
 	if len(template.ResourceSharing) > 0 {
 		inert(templatePath.Child("resourceSharing"), "no ResourceClaim is made")
 	}
@@ -42,21 +49,26 @@ func warnings(pcs *grove.PodCliqueSet) []string {
 		if clique.Spec.AutoScalingConfig != nil {
 			inert(cliquePath.Child("spec", "autoScalingConfig"), "no HorizontalPodAutoscaler is made")
 		}
+		if onFabric(clique.Annotations) {
+			inert(cliquePath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
+		}
+		if scheduler := clique.Spec.PodSpec.SchedulerName; scheduler != "" && scheduler != corev1.DefaultSchedulerName {
+			inert(cliquePath.Child("spec", "podSpec", "schedulerName"), "this scheduler is told of no gang")
+		}
 		if clique.TopologyConstraint != nil {
 			inert(cliquePath.Child("topologyConstraint"), "pods are placed freely")
 		}
 		if len(clique.ResourceSharing) > 0 {
 			inert(cliquePath.Child("resourceSharing"), "no ResourceClaim is made")
 		}
-		endsAtOnce := template.TerminationDelay == nil || template.TerminationDelay.Duration == 0
-		if spec.WorkloadType == grove.WorkloadTypeTraining && endsAtOnce && clique.Spec.PodSpec.RestartPolicy == corev1.RestartPolicyOnFailure {
-			out = append(out, fmt.Sprintf("%s: a container restart makes its pod unavailable, which with terminationDelay 0s ends the attempt at once", cliquePath.Child("spec", "podSpec", "restartPolicy")))
-		}
 	}
 	for i := range template.PodCliqueScalingGroups {
 		group, groupPath := &template.PodCliqueScalingGroups[i], templatePath.Child("podCliqueScalingGroups").Index(i)
 		if group.ScaleConfig != nil {
 			inert(groupPath.Child("scaleConfig"), "no HorizontalPodAutoscaler is made")
+		}
+		if onFabric(group.Annotations) {
+			inert(groupPath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
 		}
 		if group.TopologyConstraint != nil {
 			inert(groupPath.Child("topologyConstraint"), "pods are placed freely")
@@ -66,4 +78,10 @@ func warnings(pcs *grove.PodCliqueSet) []string {
 		}
 	}
 	return out
+}
+
+// onFabric says that annotations ask for a memory fabric between nodes.
+func onFabric(annotations map[string]string) bool {
+	group := annotations[labels.FabricGroup]
+	return group != "" && group != "none"
 }

@@ -28,6 +28,11 @@ func TestWarnings(t *testing.T) {
 	restartPolicy := func(policy corev1.RestartPolicy) func(*grove.PodCliqueSet) {
 		return func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.Cliques[1].Spec.PodSpec.RestartPolicy = policy }
 	}
+	pod := func(tweak func(*corev1.PodSpec)) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) { tweak(&pcs.Spec.Template.Cliques[1].Spec.PodSpec) }
+	}
+	startsAfter := func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.Cliques[1].Spec.StartsAfter = []string{"router"} }
+	setPriority := func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.PriorityClassName = "high" }
 	tests := map[string]struct {
 		tweak func(*grove.PodCliqueSet)
 		want  []string
@@ -80,6 +85,48 @@ func TestWarnings(t *testing.T) {
 			}),
 			want: []string{group + "resourceSharing"},
 		},
+		"resourceClaimTemplates": {tweak: func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.ResourceClaimTemplates = make([]grove.ResourceClaimTemplateConfig, 1)
+		}, want: []string{template + "resourceClaimTemplates"}},
+		"memory fabric": {
+			tweak: all(decode, func(pcs *grove.PodCliqueSet) {
+				pcs.Annotations = map[string]string{"grove.io/mnnvl-group": "a"}
+				pcs.Spec.Template.Cliques[1].Annotations = map[string]string{"grove.io/mnnvl-group": "b"}
+				pcs.Spec.Template.PodCliqueScalingGroups[0].Annotations = map[string]string{"grove.io/mnnvl-group": "c"}
+			}),
+			want: []string{"metadata.annotations[grove.io/mnnvl-group]", worker + "annotations[grove.io/mnnvl-group]", group + "annotations[grove.io/mnnvl-group]"},
+		},
+		"memory fabric none": {tweak: func(pcs *grove.PodCliqueSet) { pcs.Annotations = map[string]string{"grove.io/mnnvl-group": "none"} }},
+		"another scheduler":  {tweak: pod(func(s *corev1.PodSpec) { s.SchedulerName = "other" }), want: []string{worker + "spec.podSpec.schedulerName"}},
+		"the scheduler":      {tweak: pod(func(s *corev1.PodSpec) { s.SchedulerName = "default-scheduler" })},
+
+		"rules in AnyOrder": {
+			tweak: startup(grove.StartupPolicyAnyOrder, grove.StartupPolicyRule{TargetCliques: []string{"router"}, WaitForCliquesStatus: grove.CliqueStatusReady}),
+			want:  []string{"spec.startupPolicy.rules"},
+		},
+		"startsAfter in AnyOrder": {tweak: startsAfter, want: []string{worker + "spec.startsAfter"}},
+		"startsAfter in InOrder":  {tweak: all(startsAfter, startupType(grove.CliqueStartupTypeInOrder)), want: []string{template + "cliqueStartupType", worker + "spec.startsAfter"}},
+		"startsAfter in Explicit": {tweak: all(startsAfter, startupType(grove.CliqueStartupTypeExplicit)), want: []string{template + "cliqueStartupType"}},
+		"more pods than a set may have": {tweak: func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.Cliques[1].Spec.AutoScalingConfig = &grove.AutoScalingConfig{MaxReplicas: 10000}
+		}, want: []string{"spec", worker + "spec.autoScalingConfig"}},
+		"as many pods as a set may have": {tweak: func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.Cliques[1].Spec.AutoScalingConfig = &grove.AutoScalingConfig{MaxReplicas: 9999}
+		}, want: []string{worker + "spec.autoScalingConfig"}},
+		"labels of the controller": {tweak: func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.Cliques[1].Labels = map[string]string{
+				"app.kubernetes.io/name": "a", "app.kubernetes.io/part-of": "a", "app.kubernetes.io/managed-by": "a", "app.kubernetes.io/component": "a", "app.kubernetes.io/version": "a",
+			}
+		}, want: []string{worker + "labels[app.kubernetes.io/component]", worker + "labels[app.kubernetes.io/managed-by]", worker + "labels[app.kubernetes.io/name]", worker + "labels[app.kubernetes.io/part-of]"}},
+		"hostname":                    {tweak: pod(func(s *corev1.PodSpec) { s.Hostname = "a" }), want: []string{worker + "spec.podSpec.hostname"}},
+		"subdomain":                   {tweak: pod(func(s *corev1.PodSpec) { s.Subdomain = "a" }), want: []string{worker + "spec.podSpec.subdomain"}},
+		"a priority beside the set's": {tweak: all(setPriority, pod(func(s *corev1.PodSpec) { s.PriorityClassName = "low" })), want: []string{worker + "spec.podSpec.priorityClassName"}},
+		"the set's priority":          {tweak: all(setPriority, pod(func(s *corev1.PodSpec) { s.PriorityClassName = "high" }))},
+		"a priority":                  {tweak: pod(func(s *corev1.PodSpec) { s.PriorityClassName = "high" })},
+		"variables of the controller": {tweak: pod(func(s *corev1.PodSpec) {
+			s.InitContainers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "A"}, {Name: "GROVE_PCS_NAME"}}}}
+			s.Containers[0].Env = []corev1.EnvVar{{Name: "GROVE_PCSG_INDEX"}, {Name: "GROVE_OTHER"}}
+		}), want: []string{worker + "spec.podSpec.containers[0].env[0]", worker + "spec.podSpec.initContainers[0].env[1]"}},
 		"OnFailure in Training": {tweak: all(training, restartPolicy(corev1.RestartPolicyOnFailure)), want: []string{worker + "spec.podSpec.restartPolicy"}},
 		"OnFailure in Training with time to recover": {tweak: all(training, restartPolicy(corev1.RestartPolicyOnFailure), func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.TerminationDelay = delay(time.Minute)
@@ -89,7 +136,8 @@ func TestWarnings(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, warning := range warnings(mkPodCliqueSet(tc.tweak)) {
+			pcs := mkPodCliqueSet(tc.tweak)
+			for _, warning := range slices.Concat(inertFields(pcs), replacedFields(pcs)) {
 				path, text, _ := strings.Cut(warning, ": ")
 				if text == "" {
 					t.Errorf("warning %q says nothing", warning)

@@ -10,7 +10,7 @@ package v1alpha1
 // HeadlessServiceConfig configures the headless Service of each replica.
 type HeadlessServiceConfigApplyConfiguration struct {
 	// publishNotReadyAddresses makes pods resolvable before they are Ready. Defaults to
-	// true when headlessServiceConfig is absent.
+	// true.
 	PublishNotReadyAddresses *bool `json:"publishNotReadyAddresses,omitempty"`
 }
 

@@ -35,10 +35,10 @@ func (*REST) ShortNames() []string { return []string{"pcs"} }
 // Categories are the groups of kinds that kubectl get shows the kind in.
 func (*REST) Categories() []string { return []string{"all", "grove"} }
 
-// NewStorage returns the endpoints, over one store. refusals is told of refused moves of
-// the status.
-func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (Storage, error) {
-	strategy := podcliqueset.NewStrategy(typer, defaults)
+// NewStorage returns the endpoints, over one store. topologies gets the topologies that
+// sets name; refusals is told of refused moves of the status.
+func NewStorage(typer runtime.ObjectTyper, defaults podcliqueset.Defaults, topologies rest.Getter, refusals internalrest.Refusals, optsGetter generic.RESTOptionsGetter) (Storage, error) {
+	strategy := podcliqueset.NewStrategy(typer, defaults, topologies)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &grove.PodCliqueSet{} },
 		NewListFunc:               func() runtime.Object { return &grove.PodCliqueSetList{} },
