@@ -130,9 +130,10 @@ func TestRecyclingIsConfirmedBeforeItIsRecorded(t *testing.T) {
 			pcs.Status.ReplicaStatuses = []grovev1alpha1.PodCliqueSetReplicaStatus{{Index: 0, Attempt: n}}
 		}
 	}
+	const cause = "llm-0-decode-1-worker: why, for 1m1s"
 	recycled := outcome{
-		Attempts: []grovev1alpha1.ScalingGroupReplicaAttempt{{Index: 1, Attempt: 1}}, Writes: 1,
-		Events: []string{"Warning ReplicaTerminated copy 1 of scaling group llm-0-decode is made anew (attempt 1): llm-0-decode-1-worker: why, for 1m1s"},
+		Attempts: []grovev1alpha1.ScalingGroupReplicaAttempt{{Index: 1, Attempt: 1, Message: cause}}, Writes: 1,
+		Events: []string{"Warning ReplicaTerminated copy 1 of scaling group llm-0-decode is made anew (attempt 1): " + cause},
 	}
 	tests := map[string]struct {
 		objects, live []client.Object
@@ -172,7 +173,7 @@ func TestRecyclingIsConfirmedBeforeItIsRecorded(t *testing.T) {
 		"the attempt of the set's replica is that of the group": {
 			objects: []client.Object{newSet(attempt(2)), twoCopies(nil), newCopy(0, 0, inAttempt(2)), newCopy(1, due, inAttempt(2))},
 			want: outcome{
-				Attempts: []grovev1alpha1.ScalingGroupReplicaAttempt{{Index: 1, Attempt: 1, SetAttempt: 2}}, Writes: 1, Events: recycled.Events,
+				Attempts: []grovev1alpha1.ScalingGroupReplicaAttempt{{Index: 1, Attempt: 1, SetAttempt: 2, Message: cause}}, Writes: 1, Events: recycled.Events,
 			},
 		},
 	}
