@@ -32,7 +32,11 @@ run() {
     unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/rules/...) ;;
     chaos) gotestsum -- -count=1 -timeout 20m ./test/chaos/... ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./stages/...) ;;
-    integration) gotestsum -- -count=1 -timeout 20m ./test/integration/... ;;
+    # The checks of conformance mostly wait.
+    integration)
+      gotestsum -- -count=1 -timeout 20m ./test/integration/... &&
+        gotestsum -- -count=1 -timeout 10m -parallel 16 ./test/conformance/...
+      ;;
     # Progress by test: a person sees what takes long.
     e2e) FORMAT=testdox gotestsum -- -count=1 -timeout 30m ./test/e2e/... ;;
     faults) FORMAT=testdox gotestsum -- -count=1 -timeout 10m ./test/faults/... ;;

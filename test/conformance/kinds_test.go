@@ -2,13 +2,16 @@ package conformance
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 
@@ -60,7 +63,7 @@ func kinds() []kind {
 		{resource: grove.WithResource("startgates"), name: "StartGate"},
 		{
 			resource: scheduler.WithResource("podgangs"), name: "PodGang", hasSpec: true,
-			spec: `{podgroups: [{name: worker, minReplicas: 1, podReferences: [{namespace: default, name: none}]}]}`,
+			spec: `{podgroups: [{name: worker, minReplicas: 1, podReferences: [{namespace: NAMESPACE, name: none}]}]}`,
 			path: []string{"spec", "priorityClassName"}, value: "high",
 		},
 		{
@@ -103,7 +106,7 @@ func (s *subject) object(name string, labels map[string]string) *unstructured.Un
 	obj.SetLabels(labels)
 	if s.hasSpec {
 		spec := map[string]any{}
-		if err := yaml.Unmarshal([]byte(s.spec), &spec); err != nil {
+		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(s.spec, "NAMESPACE", s.namespace)), &spec); err != nil {
 			s.t.Fatal(err)
 		}
 		obj.Object["spec"] = spec
@@ -181,5 +184,17 @@ func (s *subject) accepted(what string, err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// untilServed waits until the aggregation layer has found the server again.
+func (s *subject) untilServed() {
+	s.t.Helper()
+	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := s.client.List(ctx, metav1.ListOptions{})
+		return err == nil, nil
+	})
+	if err != nil {
+		s.t.Fatalf("%s are not served: %v", s.resource.Resource, err)
 	}
 }

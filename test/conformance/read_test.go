@@ -46,6 +46,8 @@ func names(list *unstructured.UnstructuredList) []string {
 }
 
 func pages(s *subject) {
+	// What remains is told of lists without a selector alone.
+	s = newSubject(s.t, s.kind)
 	_, selector := s.several("page", 5)
 	var seen []string
 	options := metav1.ListOptions{Limit: 2}
@@ -170,7 +172,7 @@ func watches(s *subject) {
 	options := metav1.ListOptions{LabelSelector: "test=watch"}
 	options.ResourceVersion = s.list(options).GetResourceVersion()
 	w := s.startWatch(options)
-	s.create("other", nil)
+	s.create("unwatched", nil)
 	s.create("watched", map[string]string{"test": "watch"})
 	s.expectEvent(w, watch.Added, "watched")
 	_, err := s.client.Patch(s.t.Context(), "watched", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
@@ -217,18 +219,12 @@ func watchList(s *subject) {
 	}
 }
 
-// watchPast: a client that comes back too late is told to list anew.
-func watchPast(s *subject) {
-	w, err := s.client.Watch(s.t.Context(), metav1.ListOptions{ResourceVersion: "1"})
-	if err != nil {
-		s.refused("a watch from the beginning", metav1.StatusReasonExpired, err)
-		return
-	}
-	defer w.Stop()
-	event := s.next(w)
-	status, ok := event.Object.(*metav1.Status)
-	if !ok || status.Code != http.StatusGone {
-		s.t.Errorf("a watch from the beginning: %s %v", event.Type, event.Object)
+// future: a version that has not been reached is waited for, and then refused.
+func future(s *subject) {
+	_, err := s.client.List(s.t.Context(), metav1.ListOptions{ResourceVersion: "1000000000", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+	s.refused("a version of the future", metav1.StatusReasonTimeout, err)
+	if err != nil && !strings.Contains(err.Error(), "Too large resource version") {
+		s.t.Errorf("a version of the future: %v", err)
 	}
 }
 
