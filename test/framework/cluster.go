@@ -216,22 +216,6 @@ func (c *Cluster) Stop(t *testing.T, component string) {
 	c.tool(t, "stop", component)
 }
 
-// Outage ends a process as a crash would, lets down see that it is gone, and starts it
-// again when it was down for long enough. KWOK starts anew after an outage of what it
-// talks to: v0.8 does not try again what failed with a broken connection, heartbeats and
-// the ends of pods, as a kubelet would.
-func (c *Cluster) Outage(t *testing.T, component string, during time.Duration, down func()) {
-	t.Helper()
-	c.tool(t, "stop", component, "--grace=1ms")
-	over := time.After(during)
-	down()
-	<-over
-	c.Start(t, component)
-	if component == "etcd" || component == "kube-apiserver" {
-		c.Kill(t, "kwok")
-	}
-}
-
 // Start starts a stopped process and waits until it can do its work.
 func (c *Cluster) Start(t *testing.T, component string) {
 	t.Helper()
