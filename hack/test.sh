@@ -5,6 +5,7 @@
 #   cluster      the local cluster's own packages
 #   integration  the API through kubectl and the aggregation layer
 #   e2e          workloads from manifest to end
+#   storage      etcds that are swapped under running pods
 #   faults       gangs of all kinds while the processes of the control plane die
 #   deep         what takes long: the large worlds of the model, every fault at every write,
 #                real processes that die at many places, each validation rule switched off in
@@ -39,6 +40,7 @@ run() {
       ;;
     # Progress by test: a person sees what takes long.
     e2e) FORMAT=testdox gotestsum -- -count=1 -timeout 30m ./test/e2e/... ;;
+    storage) FORMAT=testdox gotestsum -- -count=1 -timeout 10m ./test/storage/... ;;
     faults) FORMAT=testdox gotestsum -- -count=1 -timeout 10m ./test/faults/... ;;
     deep)
       MODEL_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m -run TestSafety ./test/model/... &&

@@ -1,4 +1,4 @@
-package e2e
+package storage
 
 import (
 	"context"
@@ -41,6 +41,31 @@ type storage struct {
 	ns     *framework.Namespace
 	direct *copseclient.Clientset
 	data   string
+}
+
+// training is a set of workers that exit with 0 after a time.
+func training(name string, workers int, exitAfter string) string {
+	return fmt.Sprintf(`
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: %s}
+spec:
+  replicas: 1
+  workloadType: Training
+  template:
+    cliques:
+      - name: worker
+        annotations: {kwok.copse.dev/exit-after: %s}
+        spec:
+          replicas: %d
+          podSpec:
+            containers: [{name: main, image: example.com/trainer}]
+`, name, exitAfter, workers)
+}
+
+// exit lets pods exit, all of them with --all.
+func exit(ns *framework.Namespace, pod string, code int) {
+	ns.Kubectl("annotate", "pods", pod, "--overwrite", "kwok.copse.dev/exit-after=0s", fmt.Sprintf("kwok.copse.dev/exit-code=%d", code))
 }
 
 func newStorage(t *testing.T, ns *framework.Namespace) *storage {
@@ -208,7 +233,7 @@ func (s *storage) revision() string {
 func TestAnEmptyEtcdDeletesNoPod(t *testing.T) {
 	ns := cluster.Namespace(t, framework.Unrecorded("the etcd is replaced"))
 	s := newStorage(t, ns)
-	ns.Apply(training("job", 1, 4, "1h"))
+	ns.Apply(training("job", 4, "1h"))
 	pods := ns.WaitForPods(4, time.Minute, framework.IsReady)
 	set := ns.Set("job")
 	right := t.TempDir() + "/right"
@@ -244,7 +269,7 @@ func TestAnEmptyEtcdDeletesNoPod(t *testing.T) {
 		return errors.New("nobody warns of a record that was made again")
 	})
 	s.noPodGoes(pods)
-	finish(ns)
+	exit(ns, "--all", 0)
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
 }
 
@@ -252,7 +277,7 @@ func TestAnEmptyEtcdDeletesNoPod(t *testing.T) {
 func TestAnOlderEtcdDeletesNoPod(t *testing.T) {
 	ns := cluster.Namespace(t, framework.Unrecorded("the etcd is replaced"))
 	s := newStorage(t, ns)
-	ns.Apply(strings.Replace(training("old", 1, 2, "1h"), "workloadType: Training", "workloadType: Training\n  trainingSpec: {maxRestarts: 3}", 1))
+	ns.Apply(strings.Replace(training("old", 2, "1h"), "workloadType: Training", "workloadType: Training\n  trainingSpec: {maxRestarts: 3}", 1))
 	before := ns.WaitForPods(2, time.Minute, framework.IsReady)
 	dir := t.TempDir()
 	s.copyTo(dir + "/older")
@@ -260,8 +285,8 @@ func TestAnOlderEtcdDeletesNoPod(t *testing.T) {
 	taken := time.Now()
 	s.waitOpen()
 
-	fail(ns, before[0].Name, 1)
-	ns.Apply(training("new", 1, 2, "1h"))
+	exit(ns, before[0].Name, 1)
+	ns.Apply(training("new", 2, "1h"))
 	pods := ns.WaitForPods(4, time.Minute, func(pod *corev1.Pod) bool {
 		return framework.IsReady(pod) && (strings.HasPrefix(pod.Name, "new-") || pod.Labels[labels.RestartAttempt] == "1")
 	})
@@ -302,7 +327,7 @@ func TestAnOlderEtcdDeletesNoPod(t *testing.T) {
 		t.Errorf("the set has UID %s, and had %s", again.UID, set.UID)
 	}
 	s.noPodGoes(pods)
-	finish(ns)
+	exit(ns, "--all", 0)
 	ns.WaitForPhase("new", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
 	if old := ns.WaitForPhase("old", grovev1alpha1.PodCliqueSetSucceeded, time.Minute); old.Status.RestartCount != 1 {
 		t.Errorf("restartCount is %d", old.Status.RestartCount)
@@ -313,7 +338,7 @@ func TestAnOlderEtcdDeletesNoPod(t *testing.T) {
 func TestAWrongRecordShutsTheServer(t *testing.T) {
 	ns := cluster.Namespace(t, framework.Unrecorded("the API is not there all the time"))
 	s := newStorage(t, ns)
-	ns.Apply(training("job", 1, 2, "1h"))
+	ns.Apply(training("job", 2, "1h"))
 	pods := ns.WaitForPods(2, time.Minute, framework.IsReady)
 	var id string
 	s.edit(func(c *corev1.ConfigMap) { id, c.Data["id"] = c.Data["id"], "of-another" })
@@ -321,7 +346,7 @@ func TestAWrongRecordShutsTheServer(t *testing.T) {
 	s.noPodGoes(pods)
 	s.edit(func(c *corev1.ConfigMap) { c.Data["id"] = id })
 	s.waitOpen()
-	finish(ns)
+	exit(ns, "--all", 0)
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
 }
 
@@ -356,7 +381,7 @@ func TestDefinitionsOfOurGroupsKeepTheServerShut(t *testing.T) {
 func TestAnEmptyEtcdThatIsAccepted(t *testing.T) {
 	ns := cluster.Namespace(t, framework.Unrecorded("the etcd is replaced"))
 	s := newStorage(t, ns)
-	ns.Apply(training("job", 1, 4, "1h"))
+	ns.Apply(training("job", 4, "1h"))
 	pods := ns.WaitForPods(4, time.Minute, framework.IsReady)
 	s.swap("", t.TempDir()+"/lost")
 	s.waitShut("StorageHasNoIdentity")
@@ -369,7 +394,7 @@ func TestAnEmptyEtcdThatIsAccepted(t *testing.T) {
 	// As a person would type it.
 	ns.Anywhere().Kubectl(strings.Fields(command)...)
 	s.waitOpen()
-	ns.Eventually(watched, func(ctx context.Context) error {
+	ns.Eventually(time.Minute, func(ctx context.Context) error {
 		left, err := ns.Pods(ctx)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%d of %d pods are still there", len(left), len(pods))
@@ -378,6 +403,6 @@ func TestAnEmptyEtcdThatIsAccepted(t *testing.T) {
 	})
 	// It waits for revisions of the lost etcd, as its reads follow its writes.
 	cluster.Kill(t, "copse-controller-manager")
-	ns.Apply(training("job", 1, 2, "1s"))
+	ns.Apply(training("job", 2, "1s"))
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
 }
