@@ -22,14 +22,17 @@ func life(s *subject) {
 	_, err := s.client.Create(s.t.Context(), s.object("life", nil), metav1.CreateOptions{})
 	s.refused("a second one of the name", metav1.StatusReasonAlreadyExists, err)
 
-	changed := s.get("life")
-	changed.SetLabels(map[string]string{"a": "2"})
-	updated, err := s.client.Update(s.t.Context(), changed, metav1.UpdateOptions{})
-	s.accepted("update", err)
+	// A controller may write in between.
+	var updated *unstructured.Unstructured
+	s.accepted("update", retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		changed := s.get("life")
+		changed.SetLabels(map[string]string{"a": "2"})
+		updated, err = s.client.Update(s.t.Context(), changed, metav1.UpdateOptions{})
+		return err
+	}))
 	if updated.GetLabels()["a"] != "2" || updated.GetUID() != created.GetUID() || updated.GetResourceVersion() == created.GetResourceVersion() {
 		s.t.Errorf("updated to %v", updated.Object["metadata"])
 	}
-	// A controller may write in between.
 	s.accepted("update to the same", retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		current := s.get("life")
 		again, err := s.client.Update(s.t.Context(), current, metav1.UpdateOptions{})
