@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -145,7 +147,25 @@ func start(flags ...string) (*Cluster, error) {
 		c.stop()
 		return nil, err
 	}
+	if err := c.waitServed(); err != nil {
+		c.stop()
+		return nil, err
+	}
 	return c, nil
+}
+
+// waitServed waits until both groups are served through the aggregation layer: it finds
+// the server for each of them by itself.
+func (c *Cluster) waitServed() error {
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, grove := c.Copse.GroveV1alpha1().PodCliqueSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1})
+		_, scheduler := c.Copse.SchedulerV1alpha1().PodGangs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1})
+		return grove == nil && scheduler == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the groups are not served: %w", err)
+	}
+	return nil
 }
 
 func (c *Cluster) waitReady(ended <-chan struct{}) error {
