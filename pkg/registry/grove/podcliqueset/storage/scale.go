@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/apis/grove/validation"
@@ -30,30 +28,11 @@ func bounds(_ context.Context, pcs *grove.PodCliqueSet) (internalrest.Bounds, er
 	if pcs.Spec.WorkloadType == grove.WorkloadTypeTraining {
 		return internalrest.FixedInTraining(), nil
 	}
-	pods := max(podsPerReplica(&pcs.Spec.Template), 1)
+	one := pcs.Spec
+	one.Replicas = 1
+	pods := max(validation.Pods(&one, false), 1)
 	return internalrest.Bounds{
 		Max:   int32(validation.MaxPodsPerSet / pods),
 		MaxOf: fmt.Sprintf("%d pods in each replica, of at most %d in a set", pods, validation.MaxPodsPerSet),
 	}, nil
-}
-
-// podsPerReplica counts in 64 bits: a product of two sizes need not fit into 32.
-func podsPerReplica(template *grove.PodCliqueSetTemplateSpec) int64 {
-	copies := map[string]int64{}
-	for i := range template.PodCliqueScalingGroups {
-		group := &template.PodCliqueScalingGroups[i]
-		for _, name := range group.CliqueNames {
-			copies[name] = int64(ptr.Deref(group.Replicas, 1))
-		}
-	}
-	var pods int64
-	for i := range template.Cliques {
-		clique := &template.Cliques[i]
-		n := int64(clique.Spec.Replicas)
-		if c, member := copies[clique.Name]; member {
-			n *= c
-		}
-		pods += n
-	}
-	return pods
 }
