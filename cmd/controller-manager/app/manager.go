@@ -160,6 +160,9 @@ func (s *starter) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.manager.Add(&revisionWatch{reader: s.manager.GetAPIReader()}); err != nil {
+		return err
+	}
 	s.started.Store(true)
 	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs)
 	<-ctx.Done()

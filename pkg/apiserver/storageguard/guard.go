@@ -58,6 +58,8 @@ type Guard struct {
 
 	// shut is why the server is shut, nil while it is open.
 	shut atomic.Pointer[Decision]
+	// revision is that of etcd at the last look that found the storage right.
+	revision atomic.Int64
 	// begun counts the looks that have begun.
 	begun atomic.Int64
 
@@ -337,7 +339,7 @@ func (g *Guard) accept(ctx context.Context, reading Reading) error {
 	}
 	g.evidence = nil
 	g.warn(ctx, "StorageAccepted",
-		fmt.Sprintf("The storage %s was accepted by annotation. Pods that it does not know are deleted. If its revision is lower than before, restart copse-controller-manager.", acceptance))
+		fmt.Sprintf("The storage %s was accepted by annotation. Pods that it does not know are deleted.", acceptance))
 	return g.try(ctx, recordLifetime)
 }
 
@@ -410,6 +412,7 @@ func (g *Guard) open(reading Reading) error {
 	}
 	g.memory = Memory{Verified: true, ID: reading.ID, Revision: g.highest(reading), Accepted: g.record.Accepted}
 	g.evidence = nil
+	g.revision.Store(reading.Revision)
 	if before := g.shut.Swap(nil); before != nil {
 		klog.InfoS("The storage is the right one: requests are answered", "id", reading.ID, "revision", reading.Revision)
 	}

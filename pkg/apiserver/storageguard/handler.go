@@ -2,9 +2,12 @@ package storageguard
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,6 +56,11 @@ func (g *Guard) Handler(next http.Handler, codecs runtime.NegotiatedSerializer) 
 			refuse(w, decision)
 			return
 		}
+		verify := g.Verify
+		if info.Verb == "watch" {
+			from := req.URL.Query().Get("resourceVersion")
+			verify = func(ctx context.Context) error { return g.verifyWatch(ctx, from) }
+		}
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&verifier{
@@ -60,11 +68,26 @@ func (g *Guard) Handler(next http.Handler, codecs runtime.NegotiatedSerializer) 
 			// A list without an object says that it does not exist, and so does a watch to
 			// whoever has the object from before.
 			lists:  slices.Contains([]string{"list", "watch"}, info.Verb),
-			verify: func() error { return g.Verify(ctx) },
+			verify: func() error { return verify(ctx) },
 			refuse: refuse,
 			stop:   cancel,
 		}), req.WithContext(ctx))
 	})
+}
+
+// verifyWatch verifies the storage, and refuses a watch from a revision that it has not
+// reached, as 410. Only a client that knows it from before an older etcd was accepted asks
+// for one: etcd would keep silent until it gets there, and the client would miss all that
+// happens until then. One that gets a 410 lists anew.
+func (g *Guard) verifyWatch(ctx context.Context, from string) error {
+	if err := g.Verify(ctx); err != nil {
+		return err
+	}
+	revision, err := strconv.ParseInt(from, 10, 64)
+	if current := g.revision.Load(); err == nil && revision > current {
+		return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d is not there yet, the storage is at %d: it was replaced by an older one. List anew.", revision, current))
+	}
+	return nil
 }
 
 // verifier holds back the answer of a handler that says that something does not exist

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
 
@@ -175,5 +176,40 @@ func TestAWatchOfTheRightEtcdStreams(t *testing.T) {
 	text, err := bufio.NewReader(response.Body).ReadString('\n')
 	if err != nil || text != "event\n" {
 		t.Errorf("received %q, error %v", text, err)
+	}
+}
+
+// A client that knew a newer etcd asks for a revision that the accepted one has not
+// reached: without an answer it would hear nothing for as long.
+func TestAWatchFromARevisionThatIsNotThereYetIsExpired(t *testing.T) {
+	g := newWorld(t).server(startEtcd(t))
+	g.look(t.Context())
+	server := serve(t, g.Guard, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "event") })
+	current := g.revision.Load()
+	if current == 0 {
+		t.Fatal("the revision is not known")
+	}
+	for from, want := range map[string]int{
+		"":                                http.StatusOK,
+		"0":                               http.StatusOK,
+		strconv.FormatInt(current, 10):    http.StatusOK,
+		strconv.FormatInt(current+1e6, 10): http.StatusGone,
+	} {
+		got := get(t, server, watchPath+"&resourceVersion="+from)
+		if got.code != want {
+			t.Errorf("a watch from %q at revision %d is answered with %d: %s", from, current, got.code, got.body)
+		}
+	}
+	// What was written a moment ago is there: the look is made after the question.
+	written, err := g.etcd.client.Put(t.Context(), "/elsewhere", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, server, watchPath+"&resourceVersion="+strconv.FormatInt(written.Header.Revision, 10)); got.code != http.StatusOK {
+		t.Errorf("a watch from the newest revision is answered with %d: %s", got.code, got.body)
+	}
+	// A list from there is the storage's to refuse.
+	if got := get(t, server, listPath+"?resourceVersion="+strconv.FormatInt(current+1e6, 10)); got.code != http.StatusOK {
+		t.Errorf("a list is answered with %d: %s", got.code, got.body)
 	}
 }
