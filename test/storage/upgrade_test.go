@@ -110,6 +110,9 @@ spec:
           podSpec: {containers: [{name: main, image: example.com/trainer}]}
 `
 
+// workloadPods is how many pods they have.
+const workloadPods = 24
+
 // stored is one key of an etcd.
 type stored struct {
 	Etcd  string `json:"etcd"`
@@ -151,9 +154,9 @@ func TestRecordForUpgrades(t *testing.T) {
 	ns.Apply(workloads)
 	ns.WaitForPhase("done", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
 	ns.WaitForPhase("failed", grovev1alpha1.PodCliqueSetFailed, time.Minute)
-	ns.WaitForPods(20, time.Minute, isSettled)
+	ns.WaitForPods(workloadPods, time.Minute, isSettled)
 	exit(ns, "--selector=grove.io/podclique=train-0-launcher", 1)
-	ns.WaitForPods(20, time.Minute, func(pod *corev1.Pod) bool {
+	ns.WaitForPods(workloadPods, time.Minute, func(pod *corev1.Pod) bool {
 		return isSettled(pod) && (pod.Labels["grove.io/podclique"] != "train-0-launcher" || framework.IsReady(pod))
 	})
 	ns.Eventually(time.Minute, func(context.Context) error {
@@ -254,7 +257,7 @@ func upgrade(t *testing.T, fixture []stored) {
 	ns := outer.Named(upgraded)
 	ns.Eventually(time.Minute, func(ctx context.Context) error {
 		pods, err := ns.Pods(ctx)
-		if err == nil && len(pods) != 20 {
+		if err == nil && len(pods) != workloadPods {
 			err = fmt.Errorf("there are %d pods", len(pods))
 		}
 		return err
