@@ -270,7 +270,7 @@ func upgrade(t *testing.T, fixture []stored) {
 	for _, name := range []string{"serve", "train", "done", "failed"} {
 		before[name] = ns.Set(name)
 	}
-	groups := ns.Kubectl("get", "podgroups.scheduling.k8s.io,podgangs,podcliques,podcliquescalinggroups", "-o", "name")
+	groups := belongings(ns)
 
 	s.ns = ns
 	cluster.Start(t, "copse-controller-manager")
@@ -290,7 +290,7 @@ func upgrade(t *testing.T, fixture []stored) {
 			}
 		}
 	}
-	if again := ns.Kubectl("get", "podgroups.scheduling.k8s.io,podgangs,podcliques,podcliquescalinggroups", "-o", "name"); again != groups {
+	if again := belongings(ns); again != groups {
 		t.Errorf("what belongs to the sets has become\n%s, and was\n%s", again, groups)
 	}
 
@@ -311,6 +311,17 @@ func upgrade(t *testing.T, fixture []stored) {
 		return err
 	})
 	ns.Kubectl("delete", "namespace", upgraded)
+}
+
+// belongings are the names of what belongs to the sets. Each API group is served again in
+// its own time after a start.
+func belongings(ns *framework.Namespace) string {
+	var names string
+	ns.Eventually(time.Minute, func(context.Context) (err error) {
+		names, err = ns.TryKubectl("get", "podgroups.scheduling.k8s.io,podgangs,podcliques,podcliquescalinggroups", "-o", "name")
+		return err
+	})
+	return names
 }
 
 func hasCondition(set *grovev1alpha1.PodCliqueSet, want *metav1.Condition) bool {
