@@ -35,6 +35,8 @@ const (
 	EventMaxRestartsExceeded = "MaxRestartsExceeded"
 	// EventMaxRuntimeExceeded: the workload has run for too long.
 	EventMaxRuntimeExceeded = "MaxRuntimeExceeded"
+	// EventStageOpened: a clique of a set with startupPolicy InOrder starts.
+	EventStageOpened = "StageOpened"
 	// EventWorkloadSucceeded and EventWorkloadFailed: the workload has ended.
 	EventWorkloadSucceeded = "WorkloadSucceeded"
 	EventWorkloadFailed    = "WorkloadFailed"

@@ -23,7 +23,8 @@ type ExpectedClique struct {
 	// Copy is the index of the scaling group's copy.
 	Copy int32
 	// Gang is the name of the PodGang that the clique's members are scheduled with, and
-	// BaseGang that of the replica's base gang. They are the same in the base gang.
+	// BaseGang that of the base gang: the replica's, or its stage's in a staged set. They
+	// are the same in the base gang.
 	Gang, BaseGang string
 }
 
@@ -47,10 +48,14 @@ func ExpectedCliques(pcs *grovev1alpha1.PodCliqueSet, replica int32, sizes Group
 		}
 	}
 	baseGang := naming.Replica(pcs.Name, replica)
+	staged := IsStaged(pcs)
 	var out []ExpectedClique
 	for i := range template.Cliques {
 		clique := &template.Cliques[i]
 		group := groupOf[clique.Name]
+		if staged {
+			baseGang = naming.StageGang(pcs.Name, replica, clique.Name)
+		}
 		if group == nil {
 			out = append(out, ExpectedClique{
 				Name:     naming.StandaloneClique(pcs.Name, replica, clique.Name),
@@ -62,6 +67,9 @@ func ExpectedCliques(pcs *grovev1alpha1.PodCliqueSet, replica int32, sizes Group
 			gang := baseGang
 			if inBase := ptr.Deref(group.MinAvailable, 1); copyIndex >= inBase {
 				gang = naming.ScaledGang(pcs.Name, replica, group.Name, copyIndex-inBase)
+				if staged {
+					gang = naming.ScaledStageGang(pcs.Name, replica, group.Name, copyIndex-inBase, clique.Name)
+				}
 			}
 			out = append(out, ExpectedClique{
 				Name:      naming.MemberClique(pcs.Name, replica, group.Name, copyIndex, clique.Name),

@@ -73,6 +73,7 @@ func DecideSet(s SetSnapshot, now time.Time) SetDecision {
 	if active {
 		status.ReplicaStatuses = replicaStatuses(s, replicas)
 		setUpdatePending(s, status, now)
+		decision.Events = append(decision.Events, setStartup(s, replicas, status, now)...)
 		decision.Events = append(decision.Events, decidePhase(s, replicas, status, now)...)
 		setRestarting(s, replicas, status, now)
 	}
@@ -106,6 +107,8 @@ type replicaState struct {
 type cliqueState struct {
 	ExpectedClique
 	object *grovev1alpha1.PodClique
+	// attempt is the one that is wanted of it.
+	attempt int32
 }
 
 // groupObject is the scaling group of a replica, nil when it does not exist.
@@ -135,9 +138,10 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 	unavailableCopies := map[string]map[int32]bool{}
 	for _, expected := range ExpectedCliques(s.Set, index, sizes) {
 		object := s.Cliques[expected.Name]
-		state.cliques = append(state.cliques, cliqueState{expected, object})
+		attempt := state.attempt + CopyAttempt(s.Groups[expected.GroupName], expected.Copy)
+		state.cliques = append(state.cliques, cliqueState{expected, object, attempt})
 		wanted, ready := expected.Template.Spec.Replicas, int32(0)
-		current := isCurrent(object, state.attempt+CopyAttempt(s.Groups[expected.GroupName], expected.Copy))
+		current := isCurrent(object, attempt)
 		ok := current && IsAvailable(object)
 		if object != nil {
 			wanted = object.Spec.Replicas
@@ -279,89 +283,6 @@ func allSucceeded(replicas []replicaState) bool {
 		}
 	}
 	return len(replicas) > 0
-}
-
-// replicaStatuses tells of each replica in Training, and in Inference of those that
-// wait or have been restarted.
-func replicaStatuses(s SetSnapshot, replicas []replicaState) []grovev1alpha1.PodCliqueSetReplicaStatus {
-	training := s.Set.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining
-	var out []grovev1alpha1.PodCliqueSetReplicaStatus
-	told := map[int32]bool{}
-	for _, replica := range replicas {
-		waiting := waitingFor(s, replica)
-		openStages := openStagesOf(s.Set, replica)
-		mustTell := training || replica.attempt > 0 || len(openStages) > 0
-		if !mustTell && (waiting == nil || len(out) >= maxInferenceReplicaStatuses) {
-			continue
-		}
-		phase := grovev1alpha1.PodCliqueSetPending
-		switch {
-		case replica.succeeded && training:
-			phase = grovev1alpha1.PodCliqueSetSucceeded
-		case replica.running:
-			phase = grovev1alpha1.PodCliqueSetRunning
-		}
-		told[replica.index] = true
-		out = append(out, grovev1alpha1.PodCliqueSetReplicaStatus{
-			Index: replica.index, Phase: phase, Attempt: replica.attempt, OpenStages: openStages, WaitingFor: waiting,
-		})
-	}
-	// Attempts survive scale-in of their index (D3).
-	for _, before := range s.Set.Status.ReplicaStatuses {
-		if before.Attempt > 0 && !told[before.Index] {
-			out = append(out, grovev1alpha1.PodCliqueSetReplicaStatus{Index: before.Index, Attempt: before.Attempt})
-		}
-	}
-	return out
-}
-
-// openStagesOf are the stages that were opened in the replica's attempt: they stay open (D20).
-func openStagesOf(pcs *grovev1alpha1.PodCliqueSet, replica replicaState) []string {
-	for i := range pcs.Status.ReplicaStatuses {
-		if before := &pcs.Status.ReplicaStatuses[i]; before.Index == replica.index && before.Attempt == replica.attempt {
-			return before.OpenStages
-		}
-	}
-	return nil
-}
-
-// waitingFor says what holds a replica back: first its gang, then the first clique
-// that is not available.
-func waitingFor(s SetSnapshot, replica replicaState) *grovev1alpha1.WaitingFor {
-	if replica.available {
-		return nil
-	}
-	gang := s.Gangs[naming.Replica(s.Set.Name, replica.index)]
-	if gang != nil && gang.Status.ObservedAttempt >= replica.attempt && !meta.IsStatusConditionTrue(gang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled) {
-		waiting := &grovev1alpha1.WaitingFor{Status: schedulerv1alpha1.ReasonWaitingForPods}
-		for _, clique := range replica.cliques {
-			if clique.Gang != gang.Name {
-				continue
-			}
-			waiting.Want += ptr.Deref(clique.Template.Spec.MinAvailable, clique.Template.Spec.Replicas)
-			if isCurrent(clique.object, replica.attempt) {
-				waiting.Have += clique.object.Status.ScheduledReplicas
-			}
-		}
-		if condition := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled); condition != nil {
-			waiting.Status = condition.Reason
-			waiting.Message = condition.Message
-		}
-		return waiting
-	}
-	for _, clique := range replica.cliques {
-		current := isCurrent(clique.object, replica.attempt)
-		if current && IsAvailable(clique.object) {
-			continue
-		}
-		waiting := &grovev1alpha1.WaitingFor{Clique: clique.Template.Name, Status: string(grovev1alpha1.CliqueStatusReady)}
-		waiting.Want = ptr.Deref(clique.Template.Spec.MinAvailable, clique.Template.Spec.Replicas)
-		if current {
-			waiting.Have = Available(clique.object)
-		}
-		return waiting
-	}
-	return nil
 }
 
 // setUpdatePending says that running pods do not follow the template.

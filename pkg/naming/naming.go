@@ -42,6 +42,17 @@ func ScaledGang(set string, replica int32, group string, scaledIndex int32) stri
 	return fmt.Sprintf("%s-%d-%s-%d", set, replica, group, scaledIndex)
 }
 
+// StageGang names the base PodGang of a clique that starts in a stage of its own (D20).
+func StageGang(set string, replica int32, clique string) string {
+	return fmt.Sprintf("%s-%d-%s", set, replica, clique)
+}
+
+// ScaledStageGang names the PodGang of such a clique in a copy of a scaling group that is
+// not in the base gang.
+func ScaledStageGang(set string, replica int32, group string, scaledIndex int32, clique string) string {
+	return fmt.Sprintf("%s-%d-%s-%d-%s", set, replica, group, scaledIndex, clique)
+}
+
 // Hostname is the host name of the pod with an index in a PodClique. It is the longest
 // of the names that have to be DNS labels.
 func Hostname(clique string, index int32) string {

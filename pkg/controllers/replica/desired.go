@@ -110,36 +110,62 @@ func desiredAttempt(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedCliqu
 	return gang.ReplicaAttempt(pcs, expected.Replica) + gang.CopyAttempt(group, expected.Copy)
 }
 
-// desiredGang is the PodGang with a name, of the cliques that belong to it, in the
-// order in which they are expected. It references the pods below each clique's minimum:
-// their names follow from the cliques' UIDs.
-func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, name string, attempt int32, members []*grovev1alpha1.PodClique) *schedulerv1alpha1.PodGang {
-	gangLabels := labels.ForReplica(name, pcs.Name, labels.ComponentPodGang, replica)
-	gangLabels[labels.RestartAttempt] = labels.Index(attempt)
-	if base := naming.Replica(pcs.Name, replica); name != base {
-		gangLabels[labels.BasePodGang] = base
+// desiredGang is a PodGang as it should be. It references the pods below each clique's
+// minimum: their names follow from the cliques' UIDs. A member that is held keeps what the
+// gang that exists in the same attempt says of it; complete is false when there is none.
+func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan, existing *schedulerv1alpha1.PodGang) (out *schedulerv1alpha1.PodGang, complete bool) {
+	gangLabels := labels.ForReplica(plan.name, pcs.Name, labels.ComponentPodGang, replica)
+	gangLabels[labels.RestartAttempt] = labels.Index(plan.attempt)
+	if plan.name != plan.base {
+		gangLabels[labels.BasePodGang] = plan.base
 	}
-	out := &schedulerv1alpha1.PodGang{
+	out = &schedulerv1alpha1.PodGang{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            name,
+			Name:            plan.name,
 			Namespace:       pcs.Namespace,
 			Labels:          gangLabels,
 			OwnerReferences: []metav1.OwnerReference{ownedBySet(pcs)},
 		},
 		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: pcs.Spec.Template.PriorityClassName},
 	}
-	for _, clique := range members {
-		group := schedulerv1alpha1.PodGangPodGroup{
-			Name:        clique.Name,
-			MinReplicas: min(ptr.Deref(clique.Spec.MinAvailable, clique.Spec.Replicas), clique.Spec.Replicas),
-		}
-		for index := range group.MinReplicas {
-			group.PodReferences = append(group.PodReferences, schedulerv1alpha1.NamespacedName{
-				Namespace: clique.Namespace,
-				Name:      naming.Pod(clique.Name, clique.UID, index, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash]),
-			})
+	for _, member := range plan.members {
+		group := podsOfGang(member.clique)
+		if member.held {
+			before := groupIn(existing, member.clique.Name)
+			if before == nil || gang.GangAttempt(existing) != plan.attempt {
+				return nil, false
+			}
+			group = *before
 		}
 		out.Spec.PodGroups = append(out.Spec.PodGroups, group)
 	}
-	return out
+	return out, true
+}
+
+// podsOfGang are the pods of a clique that are scheduled with its gang.
+func podsOfGang(clique *grovev1alpha1.PodClique) schedulerv1alpha1.PodGangPodGroup {
+	group := schedulerv1alpha1.PodGangPodGroup{
+		Name:        clique.Name,
+		MinReplicas: min(ptr.Deref(clique.Spec.MinAvailable, clique.Spec.Replicas), clique.Spec.Replicas),
+	}
+	for index := range group.MinReplicas {
+		group.PodReferences = append(group.PodReferences, schedulerv1alpha1.NamespacedName{
+			Namespace: clique.Namespace,
+			Name:      naming.Pod(clique.Name, clique.UID, index, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash]),
+		})
+	}
+	return group
+}
+
+// groupIn is what a gang, if there is one, says of a clique.
+func groupIn(podGang *schedulerv1alpha1.PodGang, clique string) *schedulerv1alpha1.PodGangPodGroup {
+	if podGang == nil {
+		return nil
+	}
+	for i := range podGang.Spec.PodGroups {
+		if podGang.Spec.PodGroups[i].Name == clique {
+			return &podGang.Spec.PodGroups[i]
+		}
+	}
+	return nil
 }

@@ -216,9 +216,19 @@ func TestDesiredGang(t *testing.T) {
 			},
 		}
 	}
-	expect(t, "base gang", want("llm-1", map[string]string{labels.RestartAttempt: "3"}), desiredGang(newSet(), 1, "llm-1", 3, members))
-	expect(t, "scaled gang", want("llm-1-decode-0", map[string]string{labels.RestartAttempt: "0", labels.BasePodGang: "llm-1"}),
-		desiredGang(newSet(), 1, "llm-1-decode-0", 0, members))
+	gangOf := func(name string, attempt int32) *schedulerv1alpha1.PodGang {
+		plan := &gangPlan{name: name, base: "llm-1", attempt: attempt}
+		for _, clique := range members {
+			plan.members = append(plan.members, gangMember{clique: clique})
+		}
+		podGang, complete := desiredGang(newSet(), 1, plan, nil)
+		if !complete {
+			t.Errorf("gang %s is not complete", name)
+		}
+		return podGang
+	}
+	expect(t, "base gang", want("llm-1", map[string]string{labels.RestartAttempt: "3"}), gangOf("llm-1", 3))
+	expect(t, "scaled gang", want("llm-1-decode-0", map[string]string{labels.RestartAttempt: "0", labels.BasePodGang: "llm-1"}), gangOf("llm-1-decode-0", 0))
 }
 
 // A base gang has its replica's attempt, whatever that of its members is; a scaled gang

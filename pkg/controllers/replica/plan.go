@@ -114,28 +114,26 @@ func planCliques(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 		return sizeOf(have.groups[desiredScalingGroup(pcs, replica, config).Name])
 	})
 	wanted := make(map[string]bool, len(expected))
-	members := map[string][]*grovev1alpha1.PodClique{}
+	gangs := gangPlans{byName: map[string]*gangPlan{}}
 	// The base gang is there as long as the replica is. It names the members of every
 	// scaling group, so it waits for the groups as well.
-	base := naming.Replica(pcs.Name, replica)
-	gangOrder := []string{base}
-	attempts := map[string]int32{}
-	incomplete := map[string]bool{base: !groupsExist(pcs, replica, have)}
+	groupsExist := groupsExist(pcs, replica, have)
+	held := heldMembers(pcs, expected, have)
 	for _, want := range expected {
 		wanted[want.Name] = true
-		group := have.groups[want.GroupName]
-		if want.Gang != base && members[want.Gang] == nil && !incomplete[want.Gang] {
-			gangOrder = append(gangOrder, want.Gang)
-		}
-		attempts[want.Gang] = gangAttempt(pcs, want, group)
+		group, isOpen := have.groups[want.GroupName], gang.IsStageOpen(pcs, replica, want.Template.Name)
+		own := gangs.plan(want, isOpen, groupsExist)
+		own.attempt = gangAttempt(pcs, want, group)
 		clique := have.cliques[want.Name]
 		if clique == nil {
-			p.create = append(p.create, desiredClique(pcs, want, group))
-			incomplete[want.Gang] = true
+			own.incomplete = true
+			if isOpen {
+				p.create = append(p.create, desiredClique(pcs, want, group))
+			}
 			continue
 		}
 		if clique.DeletionTimestamp != nil {
-			incomplete[want.Gang] = true
+			own.incomplete = true
 			continue
 		}
 		if attempt := desiredAttempt(pcs, want, group); attempt > clique.Spec.Attempt {
@@ -143,14 +141,38 @@ func planCliques(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 			clique.Spec.Attempt = attempt
 			p.update = append(p.update, clique)
 		}
-		members[want.Gang] = append(members[want.Gang], clique)
+		own.members = append(own.members, gangMember{clique: clique, held: held[want.Name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.cliques)) {
 		if clique := have.cliques[name]; !wanted[name] && belongsToKnownGroup(clique, have) {
 			p.removeOne(clique)
 		}
 	}
-	planGangs(p, pcs, replica, have, gangOrder, members, attempts, incomplete)
+	planGangs(p, pcs, replica, have, gangs)
+}
+
+// heldMembers are the PodCliques of scaling groups that wait for others of their copy.
+func heldMembers(pcs *grovev1alpha1.PodCliqueSet, expected []gang.ExpectedClique, have observed) map[string]bool {
+	type copyOf struct {
+		group string
+		index int32
+	}
+	members := map[copyOf]map[string]*grovev1alpha1.PodClique{}
+	for _, want := range expected {
+		if key := (copyOf{want.GroupName, want.Copy}); want.Group != nil {
+			if members[key] == nil {
+				members[key] = map[string]*grovev1alpha1.PodClique{}
+			}
+			members[key][want.Template.Name] = have.cliques[want.Name]
+		}
+	}
+	held := map[string]bool{}
+	for _, want := range expected {
+		if want.Group != nil {
+			held[want.Name] = gang.IsCopyHeld(pcs, want.Template.Name, members[copyOf{want.GroupName, want.Copy}], desiredAttempt(pcs, want, have.groups[want.GroupName]))
+		}
+	}
+	return held
 }
 
 // groupsExist says that every scaling group of a replica is there to say how many
@@ -189,17 +211,50 @@ func gangAttempt(pcs *grovev1alpha1.PodCliqueSet, want gang.ExpectedClique, grou
 	return desiredAttempt(pcs, want, group)
 }
 
-func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed, order []string,
-	members map[string][]*grovev1alpha1.PodClique, attempts map[string]int32, incomplete map[string]bool) {
-	wanted := make(map[string]bool, len(order))
-	for _, name := range order {
-		wanted[name] = true
-		// A gang names all its pods, so it waits until all its cliques exist.
-		if incomplete[name] || len(members[name]) == 0 {
+// gangPlan is what is known of a gang that a replica should have.
+type gangPlan struct {
+	name, base string
+	attempt    int32
+	members    []gangMember
+	// closed says that its stage has not been opened yet.
+	closed bool
+	// incomplete says that a clique of it does not exist, or goes.
+	incomplete bool
+}
+
+// gangMember is a PodClique of a gang. One that is held makes no pods yet.
+type gangMember struct {
+	clique *grovev1alpha1.PodClique
+	held   bool
+}
+
+// gangPlans are those of a replica, in the order in which their cliques are expected.
+type gangPlans struct {
+	byName map[string]*gangPlan
+	order  []*gangPlan
+}
+
+func (g *gangPlans) plan(want gang.ExpectedClique, isOpen, groupsExist bool) *gangPlan {
+	own := g.byName[want.Gang]
+	if own == nil {
+		own = &gangPlan{name: want.Gang, base: want.BaseGang, closed: !isOpen, incomplete: want.Gang == want.BaseGang && !groupsExist}
+		g.byName[want.Gang] = own
+		g.order = append(g.order, own)
+	}
+	return own
+}
+
+func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed, gangs gangPlans) {
+	for _, own := range gangs.order {
+		// A gang names all its pods, so it waits until all its cliques exist; pods wait for it.
+		if own.closed || own.incomplete || len(own.members) == 0 {
 			continue
 		}
-		want := desiredGang(pcs, replica, name, attempts[name], members[name])
-		podGang := have.gangs[name]
+		podGang := have.gangs[own.name]
+		want, complete := desiredGang(pcs, replica, own, podGang)
+		if !complete {
+			continue
+		}
 		if podGang == nil {
 			p.create = append(p.create, want)
 			continue
@@ -217,7 +272,7 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 		p.update = append(p.update, updated)
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.gangs)) {
-		if !wanted[name] && !stillUsed(name, have) {
+		if gangs.byName[name] == nil && !stillUsed(name, have) {
 			p.removeOne(have.gangs[name])
 		}
 	}

@@ -32,7 +32,7 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[
 		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodCliqueSet{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.keysOfSet), setChanged())).
 		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodClique{},
-			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.PodClique]), childChanged[*grovev1alpha1.PodClique]())).
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.PodClique]), cliqueChanged())).
 		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodCliqueScalingGroup{},
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.PodCliqueScalingGroup]), groupChanged())).
 		WatchesRawSource(source.TypedKind(cache, &schedulerv1alpha1.PodGang{},
@@ -49,7 +49,8 @@ func setChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueSet] {
 		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueSet]) bool {
 			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
 				gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew) ||
-				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew)
+				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew) ||
+				gang.CountOpenStages(e.ObjectOld) != gang.CountOpenStages(e.ObjectNew)
 		},
 	}
 }
@@ -63,6 +64,17 @@ func childChanged[T client.Object]() predicate.TypedPredicate[T] {
 				e.ObjectOld.GetLabels()[labels.RestartAttempt] != e.ObjectNew.GetLabels()[labels.RestartAttempt]
 		},
 	}
+}
+
+// cliqueChanged lets through what changes the plan, and what members of the same copy of a
+// scaling group may wait for in a staged set: all pods of a clique are there, or have
+// finished.
+func cliqueChanged() predicate.TypedPredicate[*grovev1alpha1.PodClique] {
+	return predicate.Or[*grovev1alpha1.PodClique](childChanged[*grovev1alpha1.PodClique](), predicate.TypedFuncs[*grovev1alpha1.PodClique]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodClique]) bool {
+			return e.ObjectNew.Labels[labels.ScalingGroup] != "" && gang.HasAll(e.ObjectOld) != gang.HasAll(e.ObjectNew)
+		},
+	})
 }
 
 // groupChanged lets through what changes the plan, and copies that are recycled.

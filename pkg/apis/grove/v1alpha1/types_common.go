@@ -172,6 +172,10 @@ const (
 	ReasonMaxRuntimeExceeded = "MaxRuntimeExceeded"
 	// ReasonPodCliqueSetFailing: FailureTarget of a PodClique is True, as that of its set is.
 	ReasonPodCliqueSetFailing = "PodCliqueSetFailing"
+	// ReasonInOrderStartupPolicyInProgress and ReasonInOrderStartupPolicyCompleted are
+	// those of seed 003.
+	ReasonInOrderStartupPolicyInProgress = "InOrderStartupPolicyInProgress"
+	ReasonInOrderStartupPolicyCompleted  = "InOrderStartupPolicyCompleted"
 	// ReasonReplicaRestarting: Restarting is True, replicas have been restarted.
 	ReasonReplicaRestarting = "ReplicaRestarting"
 	// ReasonReplicaRestarted: Restarting is False, restarted replicas are available again.

@@ -63,7 +63,7 @@ func validateBarrierTarget(clique *grove.PodCliqueSpec, path *field.Path) field.
 func validateNoOrderAmong(targets sets.Set[string], spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
 	order := ""
 	switch {
-	case spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == grove.StartupPolicyInOrder:
+	case isStaged(spec):
 		order = "startupPolicy InOrder"
 	case ptr.Deref(spec.Template.StartupType, grove.CliqueStartupTypeAnyOrder) == grove.CliqueStartupTypeInOrder:
 		order = string(grove.CliqueStartupTypeInOrder)

@@ -59,7 +59,10 @@ func largest(replicas int32, scale *grove.AutoScalingConfig) int32 {
 // validateNamesApart checks that no two cliques of a set lead to PodCliques of one name:
 // a standalone clique "decode-0-worker" is the first copy of clique "worker" in scaling
 // group "decode" (D17).
-func validateNamesApart(template *grove.PodCliqueSetTemplateSpec, path *field.Path) field.ErrorList {
+//
+// In a staged set each clique has gangs of its own, so the same holds for those: the first
+// clique may be in a scaling group as well.
+func validateNamesApart(template *grove.PodCliqueSetTemplateSpec, staged bool, path *field.Path) field.ErrorList {
 	groupOf := map[string]string{}
 	for _, group := range template.PodCliqueScalingGroups {
 		for _, name := range group.CliqueNames {
@@ -71,7 +74,12 @@ func validateNamesApart(template *grove.PodCliqueSetTemplateSpec, path *field.Pa
 		name := template.Cliques[i].Name
 		for j := range template.Cliques {
 			member := template.Cliques[j].Name
-			if group := groupOf[member]; group != "" && group != groupOf[name] && canBeCopyOf(groupOf[name], name, group, member) {
+			group := groupOf[member]
+			if group != "" && staged && groupOf[name] != "" && canBeCopyOf("", name, group, member) {
+				errs = append(errs, field.Invalid(path.Child("cliques").Index(i).Child("name"), name,
+					fmt.Sprintf("with startupPolicy InOrder its gang can have the name of one of clique %q in scaling group %q: rename one of them", member, group)))
+			}
+			if group != "" && group != groupOf[name] && canBeCopyOf(groupOf[name], name, group, member) {
 				errs = append(errs, field.Invalid(path.Child("cliques").Index(i).Child("name"), name,
 					fmt.Sprintf("its PodClique can have the name of one of clique %q in scaling group %q: rename one of them", member, group)))
 			}

@@ -76,6 +76,10 @@ func TestCliquesOfASetHaveNamesApart(t *testing.T) {
 		"groups a and a-b":                {tweak: all(cliques("0-b", "b"), withGroup("a", "0-b"), withGroup("a-b", "b"))},
 		"groups a and a-0, other members": {tweak: all(cliques("worker", "b"), withGroup("a", "worker"), withGroup("a-0", "b"))},
 		"two cliques of one group":        {tweak: all(cliques("worker", "leader"), withGroup("decode", "worker", "leader"))},
+		"the gang of a stage": {
+			tweak: all(cliques("g-0-b", "b"), withGroup("g", "g-0-b", "b"), startupInOrder(waitReady("g-0-b"))), want: field.ErrorList{invalid("spec.template.cliques[0].name")},
+		},
+		"of one that is in no stage": {tweak: all(cliques("g-0-b", "b"), withGroup("g", "g-0-b", "b"))},
 	}
 	testCreate(t, mkPodCliqueSet, ValidatePodCliqueSet, tests)
 }

@@ -35,7 +35,7 @@ func ValidatePodCliqueSetUpdate(pcs, old *grove.PodCliqueSet) field.ErrorList {
 // validateCliqueOrder keeps the order of the cliques where they start in that order: to
 // move a clique would change what an immutable field means.
 func validateCliqueOrder(spec, old *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
-	ordered := old.StartupPolicy != nil && old.StartupPolicy.StartupPolicyOrder == grove.StartupPolicyInOrder ||
+	ordered := isStaged(old) ||
 		ptr.Deref(old.Template.StartupType, grove.CliqueStartupTypeAnyOrder) == grove.CliqueStartupTypeInOrder
 	if !ordered || slices.Equal(commonCliques(&spec.Template, &old.Template), commonCliques(&old.Template, &spec.Template)) {
 		return nil

@@ -116,7 +116,7 @@ func validateTrainingPod(spec *corev1.PodSpec, path *field.Path) field.ErrorList
 func validateOneGang(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	cliques, cliquesPath := spec.Template.Cliques, path.Child("cliques")
-	inStages := spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == grove.StartupPolicyInOrder
+	inStages := isStaged(spec)
 	for i := range cliques {
 		pod, first := &cliques[i].Spec.PodSpec, &cliques[0].Spec.PodSpec
 		podPath := cliquesPath.Index(i).Child("spec", "podSpec")

@@ -10,6 +10,12 @@ import (
 	"github.com/copse-dev/copse/pkg/apis/internal/fields"
 )
 
+// isStaged says that the cliques of a set start one after the other, each with a gang of
+// its own (D20).
+func isStaged(spec *grove.PodCliqueSetSpec) bool {
+	return spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == grove.StartupPolicyInOrder
+}
+
 // validateStartupPolicy checks seed 003: with InOrder, the rules name every clique but
 // the last, each once (D20).
 func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +100,21 @@ func waitingFor(pcs *grove.PodCliqueSet) string {
 	}
 	for _, replica := range pcs.Status.ReplicaStatuses {
 		if w := replica.WaitingFor; w != nil {
-			return summary(w)
+			return nextStage(pcs, &replica) + summary(w)
+		}
+	}
+	return ""
+}
+
+// nextStage names the clique that waits for its turn, in a staged set.
+func nextStage(pcs *grove.PodCliqueSet, replica *grove.PodCliqueSetReplicaStatus) string {
+	policy := pcs.Spec.StartupPolicy
+	if policy == nil || policy.StartupPolicyOrder != grove.StartupPolicyInOrder || replica.WaitingFor.Clique == "" {
+		return ""
+	}
+	for i := range pcs.Spec.Template.Cliques {
+		if name := pcs.Spec.Template.Cliques[i].Name; !slices.Contains(replica.OpenStages, name) {
+			return name + ": "
 		}
 	}
 	return ""

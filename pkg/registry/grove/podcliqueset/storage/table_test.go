@@ -116,6 +116,14 @@ func TestPhaseColumn(t *testing.T) {
 	}
 }
 
+// inOrder is a set whose clique trainer starts after init, which has started.
+func inOrder(pcs *grove.PodCliqueSet, open ...string) *grove.PodCliqueSet {
+	pcs.Spec.StartupPolicy = &grove.StartupPolicy{StartupPolicyOrder: grove.StartupPolicyInOrder}
+	pcs.Spec.Template.Cliques = []grove.PodCliqueTemplateSpec{{Name: "init"}, {Name: "trainer"}}
+	pcs.Status.ReplicaStatuses[0].OpenStages = append([]string{"init"}, open...)
+	return pcs
+}
+
 func TestWaitingForColumn(t *testing.T) {
 	waits := func(waiting grove.WaitingFor) *grove.PodCliqueSet {
 		return &grove.PodCliqueSet{Status: grove.PodCliqueSetStatus{ReplicaStatuses: []grove.PodCliqueSetReplicaStatus{{WaitingFor: &waiting}}}}
@@ -129,6 +137,9 @@ func TestWaitingForColumn(t *testing.T) {
 		want string
 	}{
 		"nothing":           {&grove.PodCliqueSet{}, ""},
+		"a stage":           {inOrder(waits(grove.WaitingFor{Clique: "init", Status: "Succeeded", Have: 0, Want: 1})), "trainer: init Succeeded (0/1)"},
+		"the last stage":    {inOrder(waits(grove.WaitingFor{Clique: "trainer", Status: "Ready", Have: 0, Want: 1}), "trainer"), "trainer Ready (0/1)"},
+		"a stage's gang":    {inOrder(waits(grove.WaitingFor{Status: "NotEnoughResources", Message: "no GPU"})), "NotEnoughResources: no GPU"},
 		"a clique":          {waits(grove.WaitingFor{Clique: "init", Status: "Succeeded", Have: 0, Want: 1}), "init Succeeded (0/1)"},
 		"no clique":         {waits(grove.WaitingFor{Status: "Scheduled", Have: 8, Want: 24}), "Scheduled (8/24)"},
 		"a message":         {waits(grove.WaitingFor{Clique: "init", Status: "NotEnoughResources", Message: "8 of 24 nvidia.com/gpu"}), "NotEnoughResources: 8 of 24 nvidia.com/gpu"},

@@ -1,0 +1,101 @@
+package gang
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+)
+
+// replicaStatuses tells of each replica in Training, and in Inference of those that
+// wait or have been restarted.
+func replicaStatuses(s SetSnapshot, replicas []replicaState) []grovev1alpha1.PodCliqueSetReplicaStatus {
+	training := s.Set.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining
+	var out []grovev1alpha1.PodCliqueSetReplicaStatus
+	told := map[int32]bool{}
+	for _, replica := range replicas {
+		stages, stage := openStages(s, replica)
+		waiting := waitingFor(s, replica, stages, stage)
+		mustTell := training || replica.attempt > 0 || len(stages) > 0
+		if !mustTell && (waiting == nil || len(out) >= maxInferenceReplicaStatuses) {
+			continue
+		}
+		phase := grovev1alpha1.PodCliqueSetPending
+		switch {
+		case replica.succeeded && training:
+			phase = grovev1alpha1.PodCliqueSetSucceeded
+		case replica.running:
+			phase = grovev1alpha1.PodCliqueSetRunning
+		}
+		told[replica.index] = true
+		out = append(out, grovev1alpha1.PodCliqueSetReplicaStatus{
+			Index: replica.index, Phase: phase, Attempt: replica.attempt, OpenStages: stages, WaitingFor: waiting,
+		})
+	}
+	// Attempts survive scale-in of their index (D3).
+	for _, before := range s.Set.Status.ReplicaStatuses {
+		if before.Attempt > 0 && !told[before.Index] {
+			out = append(out, grovev1alpha1.PodCliqueSetReplicaStatus{Index: before.Index, Attempt: before.Attempt})
+		}
+	}
+	return out
+}
+
+// waitingFor says what holds a replica back: first a base gang, then the stage that has to
+// come before the next, then the first clique that is not available.
+func waitingFor(s SetSnapshot, replica replicaState, stages []string, stage *grovev1alpha1.WaitingFor) *grovev1alpha1.WaitingFor {
+	if replica.available {
+		return nil
+	}
+	looked := map[string]bool{}
+	for _, clique := range replica.cliques {
+		if !looked[clique.BaseGang] && (!IsStaged(s.Set) || slices.Contains(stages, clique.Template.Name)) {
+			looked[clique.BaseGang] = true
+			if waiting := waitingForGang(s.Gangs[clique.BaseGang], replica); waiting != nil {
+				return waiting
+			}
+		}
+	}
+	if stage != nil {
+		return stage
+	}
+	for _, clique := range replica.cliques {
+		current := isCurrent(clique.object, replica.attempt)
+		if current && IsAvailable(clique.object) {
+			continue
+		}
+		waiting := &grovev1alpha1.WaitingFor{Clique: clique.Template.Name, Status: string(grovev1alpha1.CliqueStatusReady)}
+		waiting.Want = ptr.Deref(clique.Template.Spec.MinAvailable, clique.Template.Spec.Replicas)
+		if current {
+			waiting.Have = Available(clique.object)
+		}
+		return waiting
+	}
+	return nil
+}
+
+// waitingForGang says what a gang waits for, nil when it was scheduled, or its status is of
+// an earlier attempt.
+func waitingForGang(podGang *schedulerv1alpha1.PodGang, replica replicaState) *grovev1alpha1.WaitingFor {
+	if podGang == nil || podGang.Status.ObservedAttempt < replica.attempt || meta.IsStatusConditionTrue(podGang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled) {
+		return nil
+	}
+	waiting := &grovev1alpha1.WaitingFor{Status: schedulerv1alpha1.ReasonWaitingForPods}
+	for _, clique := range replica.cliques {
+		if clique.Gang != podGang.Name {
+			continue
+		}
+		waiting.Want += ptr.Deref(clique.Template.Spec.MinAvailable, clique.Template.Spec.Replicas)
+		if isCurrent(clique.object, replica.attempt) {
+			waiting.Have += clique.object.Status.ScheduledReplicas
+		}
+	}
+	if condition := meta.FindStatusCondition(podGang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled); condition != nil {
+		waiting.Status = condition.Reason
+		waiting.Message = condition.Message
+	}
+	return waiting
+}
