@@ -107,8 +107,9 @@ type replicaState struct {
 type cliqueState struct {
 	ExpectedClique
 	object *grovev1alpha1.PodClique
-	// attempt is the one that is wanted of it.
-	attempt int32
+	// copyAttempt is that of its copy of a scaling group: its attempt is the sum with the
+	// replica's.
+	copyAttempt int32
 }
 
 // groupObject is the scaling group of a replica, nil when it does not exist.
@@ -138,10 +139,10 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 	unavailableCopies := map[string]map[int32]bool{}
 	for _, expected := range ExpectedCliques(s.Set, index, sizes) {
 		object := s.Cliques[expected.Name]
-		attempt := state.attempt + CopyAttempt(s.Groups[expected.GroupName], expected.Copy)
-		state.cliques = append(state.cliques, cliqueState{expected, object, attempt})
+		copyAttempt := CopyAttempt(s.Groups[expected.GroupName], expected.Copy)
+		state.cliques = append(state.cliques, cliqueState{expected, object, copyAttempt})
 		wanted, ready := expected.Template.Spec.Replicas, int32(0)
-		current := isCurrent(object, attempt)
+		current := isCurrent(object, state.attempt+copyAttempt)
 		ok := current && IsAvailable(object)
 		if object != nil {
 			wanted = object.Spec.Replicas

@@ -149,7 +149,7 @@ func stageProgress(pcs *grovev1alpha1.PodCliqueSet, replica replicaState, stage 
 		if clique.Template.Name != stage {
 			continue
 		}
-		if !isCurrent(clique.object, clique.attempt) {
+		if !isCurrent(clique.object, replica.attempt+clique.copyAttempt) {
 			out.Want += max(clique.Template.Spec.Replicas, 1)
 			continue
 		}

@@ -150,6 +150,25 @@ func TestAnOpenedStageIsUrgent(t *testing.T) {
 	expect(t, "event", "StageOpened: replica 0: clique b starts, since a is Succeeded (2/2)", d.Events[0].Reason+": "+d.Events[0].Message)
 }
 
+// The write that restarts a replica closes its stages: what the attempt that ends has come
+// to opens nothing in the next.
+func TestARestartClosesAllStages(t *testing.T) {
+	pcs := three(stages(0, 0, "a", "b", "c"), budget(1, 0), startup("True", -time.Hour))
+	d := DecideSet(setOf(pcs, have{"set-0-a": {hasSucceeded}, "set-0-b": {readyPods(2)}, "set-0-c": {breached(0, "x")}}), now)
+	if d.Status.RestartCount != 1 {
+		t.Fatalf("it is not restarted: %+v", d.Status)
+	}
+	expect(t, "open stages", []string{"a"}, d.Status.ReplicaStatuses[0].OpenStages)
+	if meta.IsStatusConditionTrue(d.Status.Conditions, grovev1alpha1.ConditionTypeStartupPolicyCompleted) {
+		t.Error("the order is still completed")
+	}
+	for _, e := range d.Events {
+		if e.Reason == EventStageOpened {
+			t.Errorf("it tells %q", e.Message)
+		}
+	}
+}
+
 // A stage that is open and does not get a place is what is waited for, then the stage that
 // has to come before the next one.
 func TestWhatAStagedReplicaWaitsFor(t *testing.T) {

@@ -18,9 +18,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		out = append(out, fmt.Sprintf("%s: accepted, but nothing acts on it yet: %s", path, meaning))
 	}
 	spec, path := &pcs.Spec, field.NewPath("spec")
-	if spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == grove.StartupPolicyInOrder {
-		inert(path.Child("startupPolicy"), "all cliques start at once")
-	}
 	if spec.GroupSchedulingConfig != nil {
 		inert(path.Child("groupSchedulingConfig"), "containers do not wait for each other")
 	}

@@ -50,7 +50,7 @@ func TestWarnings(t *testing.T) {
 				pcs.Spec.TrainingSpec = &grove.TrainingSpec{MaxRestarts: ptr.To[int32](1), MaxRuntime: delay(time.Hour)}
 			}),
 		},
-		"startupPolicy InOrder":      {tweak: startup(grove.StartupPolicyInOrder), want: []string{"spec.startupPolicy"}},
+		"startupPolicy InOrder":      {tweak: startup(grove.StartupPolicyInOrder)},
 		"groupSchedulingConfig":      {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.GroupSchedulingConfig = &grove.GroupSchedulingConfig{} }, want: []string{"spec.groupSchedulingConfig"}},
 		"updateStrategy":             {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{} }, want: []string{"spec.updateStrategy"}},
 		"cliqueStartupType InOrder":  {tweak: startupType(grove.CliqueStartupTypeInOrder), want: []string{template + "cliqueStartupType"}},
