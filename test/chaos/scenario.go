@@ -31,7 +31,7 @@ type Scenario struct {
 
 // Scenarios are the lives that every fault is tried in.
 func Scenarios() []Scenario {
-	return []Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion()}
+	return []Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion(), ordered()}
 }
 
 func newSet(name string, workload grovev1alpha1.WorkloadType, cliques ...grovev1alpha1.PodCliqueTemplateSpec) *grovev1alpha1.PodCliqueSet {
@@ -112,6 +112,35 @@ func restart() Scenario {
 				return Outcome{After: 5 * time.Second}
 			}
 			return Outcome{}
+		},
+		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
+	}
+}
+
+// ordered: the cliques start one after the other, and again from the first when the last
+// one has failed.
+func ordered() Scenario {
+	set := newTraining("order", 1)
+	set.Spec.Template.Cliques = append([]grovev1alpha1.PodCliqueTemplateSpec{newClique("init", 1, nil)}, set.Spec.Template.Cliques...)
+	set.Spec.StartupPolicy = &grovev1alpha1.StartupPolicy{
+		StartupPolicyOrder: grovev1alpha1.StartupPolicyInOrder,
+		Rules: []grovev1alpha1.StartupPolicyRule{
+			{TargetCliques: []string{"init"}, WaitForCliquesStatus: grovev1alpha1.CliqueStatusSucceeded},
+			{TargetCliques: []string{"leader", "worker"}, WaitForCliquesStatus: grovev1alpha1.CliqueStatusReady},
+		},
+	}
+	return Scenario{
+		Name: "ordered", Set: set,
+		Script: func(id PodID) Outcome {
+			switch {
+			case strings.HasSuffix(id.Clique, "init"):
+				return Outcome{After: 5 * time.Second}
+			case id.Attempt == 0 && strings.HasSuffix(id.Clique, "data-1-shard"):
+				return Outcome{After: 12 * time.Second, Exit: 1}
+			case id.Attempt == 0:
+				return Outcome{}
+			}
+			return allSucceed(id)
 		},
 		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
 	}
