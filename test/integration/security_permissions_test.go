@@ -288,10 +288,16 @@ func TestASetMakesNoPodThatItsNamespaceForbids(t *testing.T) {
 	if out := ns.Kubectl("get", "pods", "-o", "name"); out != "" {
 		t.Errorf("there are pods: %s", out)
 	}
-	// What fits is made: the profile refuses, and not something else.
 	fits := replaceOnce(t, strings.Replace(inference, "name: llm", "name: fits", 1), "- name: server\n        spec:\n          replicas: 2\n          podSpec:\n            containers: [{name: main, image: example.com/server}]\n      ", "")
 	const secured = `securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
             containers: [{name: main, image: i, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]`
+	// What a set may ask for like any workload, as the documentation says.
+	for _, spec := range []string{"serviceAccountName: default", "nodeName: node-0", "priorityClassName: system-cluster-critical", "tolerations: [{operator: Exists}]"} {
+		if out := ns.Apply(replaceOnce(t, fits, pod, spec+"\n            "+secured), dev, "--dry-run=server"); strings.Contains(out, "Warning") {
+			t.Errorf("%s is warned of: %s", spec, out)
+		}
+	}
+	// What fits is made: the profile refuses, and not something else.
 	if out := ns.Apply(replaceOnce(t, fits, pod, secured), dev); strings.Contains(out, "Warning") {
 		t.Errorf("a set that fits is warned of: %s", out)
 	}
