@@ -292,12 +292,13 @@ func TestASetMakesNoPodThatItsNamespaceForbids(t *testing.T) {
 	const secured = `securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
             containers: [{name: main, image: i, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]`
 	// What a set may ask for like any workload, as the documentation says.
-	for _, spec := range []string{"serviceAccountName: default", "nodeName: node-0", "priorityClassName: system-cluster-critical", "tolerations: [{operator: Exists}]"} {
+	for _, spec := range []string{"serviceAccountName: default", "priorityClassName: system-cluster-critical", "tolerations: [{operator: Exists}]"} {
 		if out := ns.Apply(replaceOnce(t, fits, pod, spec+"\n            "+secured), dev, "--dry-run=server"); strings.Contains(out, "Warning") {
 			t.Errorf("%s is warned of: %s", spec, out)
 		}
 	}
 	// What fits is made: the profile refuses, and not something else.
+	contains(t, ns.ApplyFails(replaceOnce(t, fits, pod, "nodeName: node-0\n            "+secured), dev), "podSpec.nodeName")
 	if out := ns.Apply(replaceOnce(t, fits, pod, secured), dev); strings.Contains(out, "Warning") {
 		t.Errorf("a set that fits is warned of: %s", out)
 	}

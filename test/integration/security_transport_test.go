@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -67,62 +68,86 @@ func TestNothingConnectsOrRedirects(t *testing.T) {
 	}
 }
 
+// rawConn is a connection on which a test writes requests as it likes.
+type rawConn struct {
+	net.Conn
+	answers *bufio.Reader
+}
+
+func dial(t *testing.T, host string) rawConn {
+	t.Helper()
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(host, "https://"), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return rawConn{Conn: conn, answers: bufio.NewReader(conn)}
+}
+
+// ask sends a request, and returns the status of the answer.
+func (c rawConn) ask(path string, header ...string) (int, error) {
+	lines := append([]string{"GET " + path + " HTTP/1.1", "Host: localhost"}, header...)
+	if _, err := io.WriteString(c, strings.Join(lines, "\r\n")+"\r\n\r\n"); err != nil {
+		return 0, err
+	}
+	response, err := http.ReadResponse(c.answers, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		_, err = io.Copy(io.Discard, response.Body)
+	}
+	return response.StatusCode, err
+}
+
 // S16: who asks to change the protocol of a connection through the aggregation layer gets
-// an answer, and no tunnel behind that layer's certificate (as in CVE-2018-1002105).
+// no tunnel behind that layer's certificate (as in CVE-2018-1002105): nothing that comes
+// next on the connection is taken for a request of that layer.
 func TestAnUpgradeLeavesNoTunnelToTheServer(t *testing.T) {
 	ns := cluster.Namespace(t)
-	account(ns, "reader", `{apiGroups: [grove.io], resources: [podcliquesets], verbs: [get, list]}`)
+	account(ns, "reader", `{apiGroups: [grove.io], resources: [podcliquesets], verbs: [get, list, watch]}`)
 	reader := token(t, ns, "reader")
 	own := "/apis/grove.io/v1alpha1/namespaces/" + ns.Name + "/podcliquesets"
+	// A watch may become one by WebSocket, and ends soon.
+	watch := own + "?watch=true&timeoutSeconds=1"
 	ns.Eventually(time.Minute, func(context.Context) error {
-		if got := send(t, bareClient(t, true), http.MethodGet, cluster.Config.Host+own, http.Header{"Authorization": {"Bearer " + reader}}, nil); got.code != http.StatusOK {
+		if got := send(t, bareClient(t, true), http.MethodGet, cluster.Config.Host+watch, http.Header{"Authorization": {"Bearer " + reader}}, nil); got.code != http.StatusOK {
 			return fmt.Errorf("its own namespace is answered with %d: %s", got.code, got.body)
 		}
 		return nil
 	})
-	for _, host := range []string{cluster.Config.Host, serverURL()} {
+	impostor := []string{"X-Remote-User: admin", "X-Remote-Group: system:masters"}
+	for server, host := range map[string]string{"through the aggregation layer": cluster.Config.Host, "directly": serverURL()} {
 		for _, protocol := range []string{"websocket", "SPDY/3.1", "h2c", "nonsense"} {
-			for name, path := range map[string]string{"answered": own, "refused": allSets, "not there": own + "/none/proxy"} {
-				t.Run(protocol+", "+name, func(t *testing.T) {
-					address, err := url.Parse(host)
+			for name, path := range map[string]string{"answered": own, "refused": allSets, "not there": own + "/none/proxy", "a watch": watch} {
+				t.Run(server+", "+protocol+", "+name, func(t *testing.T) {
+					conn := dial(t, host)
+					code, err := conn.ask(path, "Authorization: Bearer "+reader, "Connection: Upgrade, HTTP2-Settings", "Upgrade: "+protocol, "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA",
+						"Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Origin: https://localhost")
 					if err != nil {
 						t.Fatal(err)
 					}
-					conn, err := tls.Dial("tcp", address.Host, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer conn.Close()
-					if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-						t.Fatal(err)
-					}
-					answers := bufio.NewReader(conn)
-					ask := func(path string, header ...string) (*http.Response, error) {
-						lines := append([]string{"GET " + path + " HTTP/1.1", "Host: " + address.Host}, header...)
-						if _, err := io.WriteString(conn, strings.Join(lines, "\r\n")+"\r\n\r\n"); err != nil {
-							return nil, err
+					if code == http.StatusSwitchingProtocols {
+						if path != watch || protocol != "websocket" {
+							t.Fatalf("the protocol is changed to %s", protocol)
 						}
-						response, err := http.ReadResponse(answers, nil)
-						if err != nil {
-							return nil, err
+						if _, err := io.WriteString(conn, "GET "+allSets+" HTTP/1.1\r\nHost: localhost\r\n"+strings.Join(impostor, "\r\n")+"\r\n\r\n"); err != nil {
+							t.Fatal(err)
 						}
-						defer response.Body.Close()
-						_, err = io.Copy(io.Discard, response.Body)
-						return response, err
+						// However the connection ends, it carries no answer to that.
+						rest, _ := io.ReadAll(conn.answers)
+						if strings.Contains(string(rest), "HTTP/1.1") || strings.Contains(string(rest), "PodCliqueSetList") {
+							t.Errorf("a request that was smuggled behind a watch is answered: %s", rest)
+						}
+						return
 					}
-					first, err := ask(path, "Authorization: Bearer "+reader, "Connection: Upgrade, HTTP2-Settings", "Upgrade: "+protocol, "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA",
-						"Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
-					if err != nil {
-						t.Fatal(err)
-					}
-					if first.StatusCode == http.StatusSwitchingProtocols {
-						t.Fatalf("the protocol is changed to %s", first.Header.Get("Upgrade"))
-					}
-					// Of what comes next on the same connection nothing may be taken for the
-					// aggregation layer's; a connection that is closed is as good.
-					second, err := ask(allSets, "X-Remote-User: admin", "X-Remote-Group: system:masters")
-					if err == nil && second.StatusCode != http.StatusForbidden && second.StatusCode != http.StatusUnauthorized {
-						t.Errorf("a request that was smuggled behind the first is answered with %d", second.StatusCode)
+					// A connection that is closed is as good as a refusal.
+					if code, err := conn.ask(allSets, impostor...); err == nil && code != http.StatusForbidden && code != http.StatusUnauthorized {
+						t.Errorf("a request that was smuggled behind the first is answered with %d", code)
 					}
 				})
 			}
