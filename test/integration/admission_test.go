@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,7 +142,7 @@ func TestAPluginThatIsDisabledIsOff(t *testing.T) {
 				ns.Eventually(time.Minute, func(ctx context.Context) error {
 					err := tc.try(ctx, client)
 					if refused := err != nil && strings.Contains(err.Error(), tc.says); refused == off {
-						return fmt.Errorf("off is %t, and it says: %v", off, err)
+						return errors.Join(fmt.Errorf("off is %t, and refused %t", off, refused), err)
 					}
 					return nil
 				})

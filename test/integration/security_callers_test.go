@@ -163,6 +163,11 @@ func TestHeadersMakeNobodyAnAdministratorWithoutTheAggregationLayersCertificate(
 			}
 		}
 	}
+	// Of the aggregation layer itself, what only looks like its headers counts for nothing.
+	header := http.Header{"X-Remote-User": {"nobody"}, "X_Remote_User": {"admin"}, "X_Remote_Group": {"system:masters"}}
+	if got := send(t, bareClient(t, true, proxy), http.MethodGet, serverURL()+allSets, header, nil); got.code != http.StatusForbidden || !strings.Contains(got.body, `User \"nobody\"`) {
+		t.Errorf("answered with %d: %s", got.code, got.body)
+	}
 }
 
 // S1, of the way that users take: what they claim in headers is gone when their request

@@ -58,10 +58,11 @@ func (h hostile) test(t *testing.T) {
 	client := bareClient(t, true, readPair(t, "admin"))
 	// What else the server does is not the request's cost: the least of some tries counts.
 	least := time.Duration(math.MaxInt64)
+	code := 0
 	for range 5 {
 		began := busy(t, serverURL())
 		got := send(t, client, h.method, serverURL()+h.path, http.Header{"Content-Type": {h.contentType}}, strings.NewReader(h.body))
-		least = min(least, busy(t, serverURL())-began)
+		least, code = min(least, busy(t, serverURL())-began), got.code
 		if !slices.Contains(h.codes, got.code) {
 			t.Fatalf("answered with %d, want one of %v: %.1000s", got.code, h.codes, got.body)
 		}
@@ -77,7 +78,7 @@ func (h hostile) test(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d bytes, %s", len(h.body), least)
+	t.Logf("%d bytes, answered with %d, %s", len(h.body), code, least)
 	if least > longest {
 		t.Errorf("takes %s, of at most %s", least, longest)
 	}
@@ -231,7 +232,7 @@ func TestBodiesThatWouldCostTooMuchAreRefused(t *testing.T) {
 	owners := "[" + repeat(7000, `{"apiVersion":"v1","kind":"ConfigMap","name":"`+long+`a","uid":"u-%d"}`) + "]"
 	finalizers := "[" + repeat(9000, `"`+long+`example.com/%d"`) + "]"
 	managed := `[{"manager":"m","operation":"Update","apiVersion":"grove.io/v1alpha1","time":"2020-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{` +
-		strings.TrimSuffix(strings.Repeat(`"f:a":{},`, 200000), ",") + `}}]`
+		repeat(100000, `"f:%d":{}`) + `}}]`
 	requests := map[string]hostile{
 		"more than 3 MiB":                 post("application/json", head+`,"annotations":{"a":"`+strings.Repeat("a", 3*mib)+`"}}}`, tooLarge),
 		"more than 3 MiB of blanks":       post("application/json", strings.Repeat(" ", 3*mib+1), tooLarge),
