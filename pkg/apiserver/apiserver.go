@@ -19,6 +19,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
+	"github.com/copse-dev/copse/pkg/apiserver/requestlimits"
 	"github.com/copse-dev/copse/pkg/apiserver/storageguard"
 	generatedopenapi "github.com/copse-dev/copse/pkg/generated/openapi"
 	"github.com/copse-dev/copse/pkg/metrics"
@@ -71,6 +72,7 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 		if c.Guard != nil {
 			handler = c.Guard.Handler(handler, c.Codecs)
 		}
+		handler = requestlimits.Handler(handler, c.Codecs, config.MaxRequestBodyBytes)
 		return ready.wrap(buildChain(handler, config))
 	}
 	own, err := metrics.NewServer(c.Metrics)

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -256,6 +257,36 @@ func (c *Cluster) Data(component string) string {
 // Certs is the folder of the cluster's keys and certificates.
 func (c *Cluster) Certs() string {
 	return filepath.Join(c.dir, "certs")
+}
+
+// Direct connects to a component past the aggregation layer, as the cluster's
+// administrator.
+func (c *Cluster) Direct(component string) *rest.Config {
+	config := rest.CopyConfig(c.Config)
+	config.Host = c.Components[component].URL
+	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
+	return config
+}
+
+// PID is the id of the process that a component is now.
+func (c *Cluster) PID(t *testing.T, component string) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), "status", "--dir", c.dir).Output()
+	if err != nil {
+		t.Fatalf("cluster status: %v", err)
+	}
+	for _, line := range strings.Split(string(out), "\n") {
+		// The columns are component, port and process.
+		if columns := strings.Fields(line); len(columns) > 2 && columns[0] == component {
+			if pid, err := strconv.Atoi(columns[2]); err == nil {
+				return pid
+			}
+		}
+	}
+	t.Fatalf("%s is not running:\n%s", component, out)
+	return 0
 }
 
 // Log is what a process has written since the cluster started.

@@ -92,6 +92,11 @@ func (n *Namespace) Anywhere() *Namespace {
 	return &Namespace{cluster: n.cluster, t: n.t}
 }
 
+// Named is the same test in a namespace that the test made itself.
+func (n *Namespace) Named(name string) *Namespace {
+	return &Namespace{Name: name, cluster: n.cluster, t: n.t}
+}
+
 // explain logs what a person would look at.
 func (n *Namespace) explain() {
 	for _, args := range [][]string{

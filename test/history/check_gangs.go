@@ -14,9 +14,10 @@ import (
 // many pods of it as have to be scheduled together exist, and no pod of a scaled gang is
 // made before the base gang was scheduled.
 func checkGangs(w *world, f *Findings) {
-	groups := map[string]*story{}
+	// Two leaders may delete a group and make it again: there is more than one of its name.
+	groups := map[string][]*Revision{}
 	for _, group := range w.of(NativeGroup) {
-		groups[group.name] = group
+		groups[group.name] = append(groups[group.name], group.revs...)
 	}
 	for _, pod := range w.pods {
 		checkBase(w, f, pod)
@@ -49,11 +50,11 @@ func nativeGroupName(pod *corev1.Pod) string {
 }
 
 // minCount is the lowest minimum that a group has had until a revision.
-func minCount(group *story, at *Revision) (int32, bool) {
+func minCount(group []*Revision, at *Revision) (int32, bool) {
 	lowest, known := int32(0), false
-	for _, rev := range group.revs {
+	for _, rev := range group {
 		if compareRevisions(rev, at) > 0 && !rev.Listed {
-			break
+			continue
 		}
 		if gang := nativeGroupOf(rev).Spec.SchedulingPolicy.Gang; gang != nil && (!known || gang.MinCount < lowest) {
 			lowest, known = gang.MinCount, true

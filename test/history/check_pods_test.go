@@ -148,6 +148,13 @@ func TestI12(t *testing.T) {
 			b.pod("w0", bind)
 			b.native("gang", 1)
 		}},
+		{name: "the group is made again later", write: func(b *builder) {
+			gang(b)
+			b.makePod("w1", "job-0-worker", 1, 0, member)
+			b.pod("w0", bind)
+			b.gone(NativeGroup, "gang")
+			b.native("gang", 2)
+		}},
 		{name: "the minimum was lowered", write: func(b *builder) {
 			gang(b)
 			b.native("gang", 1)

@@ -119,9 +119,7 @@ func startTime(t *testing.T) string {
 // direct is a client that goes past the aggregation layer.
 func direct(t *testing.T, change func(*rest.Config)) *copseclient.Clientset {
 	t.Helper()
-	config := rest.CopyConfig(cluster.Config)
-	config.Host = cluster.Components["copse-apiserver"].URL
-	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
+	config := cluster.Direct("copse-apiserver")
 	change(config)
 	client, err := copseclient.NewForConfig(config)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	copseclient "github.com/copse-dev/copse/pkg/generated/clientset/versioned"
@@ -70,10 +69,7 @@ func exit(ns *framework.Namespace, pod string, code int) {
 
 func newStorage(t *testing.T, ns *framework.Namespace) *storage {
 	t.Helper()
-	config := rest.CopyConfig(cluster.Config)
-	config.Host = cluster.Components["copse-apiserver"].URL
-	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
-	direct, err := copseclient.NewForConfig(config)
+	direct, err := copseclient.NewForConfig(cluster.Direct("copse-apiserver"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,11 @@ type Options struct {
 	codecs serializer.CodecFactory
 }
 
+// maxPatchCopyBytes is how much the copies of a JSON patch may add to an object. The
+// result is not counted again (package requestlimits), so it has to be far less than what
+// a body may have.
+const maxPatchCopyBytes = 128 << 10
+
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	scheme := apiserver.NewScheme()
@@ -69,6 +74,7 @@ func NewOptions() *Options {
 	// Without these the end of the server waits a minute for watches, which end by
 	// themselves only when their clients do.
 	o.ServerRun.ShutdownSendRetryAfter = true
+	o.ServerRun.JSONPatchMaxCopyBytes = maxPatchCopyBytes
 	o.ServerRun.ShutdownWatchTerminationGracePeriod = 10 * time.Second
 	return o
 }

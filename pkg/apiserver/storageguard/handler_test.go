@@ -190,9 +190,9 @@ func TestAWatchFromARevisionThatIsNotThereYetIsExpired(t *testing.T) {
 		t.Fatal("the revision is not known")
 	}
 	for from, want := range map[string]int{
-		"":                                http.StatusOK,
-		"0":                               http.StatusOK,
-		strconv.FormatInt(current, 10):    http.StatusOK,
+		"":                                 http.StatusOK,
+		"0":                                http.StatusOK,
+		strconv.FormatInt(current, 10):     http.StatusOK,
 		strconv.FormatInt(current+1e6, 10): http.StatusGone,
 	} {
 		got := get(t, server, watchPath+"&resourceVersion="+from)

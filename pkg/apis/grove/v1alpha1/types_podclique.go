@@ -125,13 +125,11 @@ type PodCliqueStatus struct {
 	// They only grow within an attempt.
 	// +optional
 	CompletedIndexes string `json:"completedIndexes,omitempty"`
-	// failedIndexes are the indexes whose pods failed or were lost in this attempt.
+	// failedIndexes are the indexes whose pods failed or were lost in this attempt. One
+	// writer writes it as a whole: tracking the owner of each entry would double its size.
 	// +optional
-	// +listType=map
-	// +listMapKey=index
-	// +patchMergeKey=index
-	// +patchStrategy=merge
-	FailedIndexes []FailedIndex `json:"failedIndexes,omitempty" patchStrategy:"merge" patchMergeKey:"index"`
+	// +listType=atomic
+	FailedIndexes []FailedIndex `json:"failedIndexes,omitempty"`
 	// hpaPodSelector selects the pods of the clique, as /scale shows it.
 	// +optional
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
