@@ -282,7 +282,8 @@ func TestBodiesThatWouldCostTooMuchAreRefused(t *testing.T) {
 }
 
 // S13: what keeps account of who wrote what is slow with many keys. That is Kubernetes'
-// own, and costs no more than in a ConfigMap that the cluster's API server is sent.
+// own, and with as many as a body may have it costs no more than in a ConfigMap that the
+// cluster's API server is sent.
 func TestManyKeysCostNoMoreThanInAConfigMap(t *testing.T) {
 	ns := cluster.Namespace(t)
 	parts := make([]string, 20000)
