@@ -83,7 +83,7 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the generic server: %w", err)
 	}
-	optsGetter := c.Generic.RESTOptionsGetter
+	optsGetter := sizedStorage{c.Generic.RESTOptionsGetter}
 	groveStorage, err := groveregistry.NewStorage(c.Scheme, c.Defaults, own, optsGetter)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,11 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerinstall "github.com/copse-dev/copse/pkg/apis/scheduler/install"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/registry/grove/podclique"
+	"github.com/copse-dev/copse/pkg/registry/grove/podcliquescalinggroup"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
+	"github.com/copse-dev/copse/pkg/registry/scheduler/podgang"
+	"github.com/copse-dev/copse/pkg/registry/scheduler/podgroup"
 )
 
 // NewScheme returns a scheme with everything that the server decodes, encodes or
@@ -22,7 +26,15 @@ func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	groveinstall.Install(scheme)
 	schedulerinstall.Install(scheme)
-	utilruntime.Must(podcliqueset.AddFieldLabelConversions(scheme))
+	for _, add := range []func(*runtime.Scheme) error{
+		podcliqueset.AddFieldLabelConversions,
+		podclique.AddFieldLabelConversions,
+		podcliquescalinggroup.AddFieldLabelConversions,
+		podgang.AddFieldLabelConversions,
+		podgroup.AddFieldLabelConversions,
+	} {
+		utilruntime.Must(add(scheme))
+	}
 
 	// Patches of /scale convert to a hub version of Scale before they are applied, so
 	// both versions have to be known.

@@ -228,7 +228,7 @@ func TestTheAuthorityOfTheAggregationLayerIsReplacedWithoutARestart(t *testing.T
 		believes(client, true)
 		believes(oldClient, true)
 		client.replace(t, "front-proxy-client")
-		replace(t, certFile("front-proxy-ca"), text)
+		ca.replace(t, "front-proxy-ca")
 		// kube-apiserver adds to what it has published, and never takes anything away from
 		// it; until it has read its file again, it adds the old one once more.
 		published := cluster.Kube.CoreV1().ConfigMaps("kube-system")

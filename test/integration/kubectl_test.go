@@ -131,6 +131,36 @@ func TestSetsAreSelectedByPhaseAndType(t *testing.T) {
 	contains(t, ns.KubectlFails("get", "pcs", "--field-selector=spec.nonsense=1"), "spec.nonsense", "status.phase")
 }
 
+// Children are selected by what their kinds have of that; whoever names another field is
+// told which there are.
+func TestChildrenAreSelectedByTypeAndPhase(t *testing.T) {
+	ns := cluster.Namespace(t)
+	ns.Apply(training)
+	ns.Apply(grouped)
+	ns.Kubectl("wait", "pg/llm-0", "--for=jsonpath={.status.phase}=Running", "--timeout=90s")
+	ns.Kubectl("wait", "pcs/job", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=90s")
+	for args, want := range map[string]string{
+		"pclq --field-selector=spec.workloadType=Training":                              "podclique.grove.io/job-0-worker",
+		"pclq --field-selector=spec.workloadType!=Training,metadata.name!=llm-0-server": "podclique.grove.io/llm-0-decode-0-worker",
+		"pcsg --field-selector=spec.workloadType=Inference":                             "podcliquescalinggroup.grove.io/llm-0-decode",
+		"pcsg --field-selector=spec.workloadType=Training":                              "",
+		"pg --field-selector=status.phase=Running,metadata.name=llm-0":                  "podgang.scheduler.grove.io/llm-0",
+		"pg --field-selector=status.phase=Pending":                                      "",
+		"podgroups.scheduler.grove.io --field-selector=status.phase=Running":            "",
+		"startgates,ct --field-selector=metadata.name=nothing":                          "",
+	} {
+		if got := strings.TrimSpace(ns.Kubectl(append([]string{"get", "-o", "name"}, strings.Fields(args)...)...)); got != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
+		}
+	}
+	for kind, fields := range map[string][]string{
+		"pclq": {"spec.workloadType"}, "pcsg": {"spec.workloadType"}, "pg": {"status.phase"}, "podgroups.scheduler.grove.io": {"status.phase"}, "startgates": nil,
+	} {
+		out := ns.KubectlFails("get", kind, "--field-selector=spec.nonsense=1")
+		contains(t, out, append(fields, "BadRequest", "spec.nonsense", "metadata.name", "metadata.namespace")...)
+	}
+}
+
 func TestApplyingTheSameManifestAgainWritesNothing(t *testing.T) {
 	ns := cluster.Namespace(t)
 	for name, flags := range map[string][]string{"client side": nil, "server side": {"--server-side"}} {

@@ -227,23 +227,6 @@ func TestPodTemplatesAreTriedOut(t *testing.T) {
 	}
 }
 
-// The API server has the permissions that its plugins need, and no others.
-func TestTheServersPermissionsAreFew(t *testing.T) {
-	ns := cluster.Namespace(t)
-	as := "--as=system:serviceaccount:" + systemNamespace + ":copse-apiserver"
-	for _, verb := range []string{"create pods", "list resourcequotas", "update resourcequotas --subresource=status"} {
-		ns.Kubectl(append([]string{"auth", "can-i", "-A", as}, strings.Fields(verb)...)...)
-	}
-	for _, verb := range []string{
-		"delete pods", "update pods", "create pods --subresource=exec", "update resourcequotas", "get secrets",
-		"create clusterroles", "impersonate users", "override podcliques.grove.io",
-	} {
-		if out, err := ns.TryKubectl(append([]string{"auth", "can-i", "-A", as}, strings.Fields(verb)...)...); err == nil {
-			t.Errorf("the server may %s: %s", verb, out)
-		}
-	}
-}
-
 // grouped is a set of a clique and a scaling group.
 const grouped = `
 apiVersion: grove.io/v1alpha1

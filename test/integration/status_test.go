@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
@@ -16,6 +17,7 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	copseclient "github.com/copse-dev/copse/pkg/generated/clientset/versioned"
+	"github.com/copse-dev/copse/test/framework"
 )
 
 // scaled has a scaling group of two copies.
@@ -99,6 +101,7 @@ func set(conditions *[]metav1.Condition, conditionType, reason string) {
 	meta.SetStatusCondition(conditions, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason})
 }
 
+// S9: what cannot have happened cannot be written, also with the rights of the controllers.
 func TestNoControllerMovesTheStatusOfASetWhereItCannotGo(t *testing.T) {
 	ns := cluster.Namespace(t)
 	ns.Apply(training)
@@ -149,6 +152,48 @@ func TestNoControllerMovesTheStatusOfASetWhereItCannotGo(t *testing.T) {
 		"another end":    {func(pcs *workload) { pcs.Status.CompletionTime = ptr.To(metav1.NewTime(now.Add(time.Hour))) }, "is written once"},
 		"transitions go": {func(pcs *workload) { pcs.Status.Conditions[0].LastTransitionTime = metav1.Unix(1, 0) }, "must not go back"},
 	})
+}
+
+// S9, of what has been recorded already: a controller that lost its lease and does not
+// know it writes what was true before.
+func TestAFormerControllerCannotUndoARestart(t *testing.T) {
+	ns := cluster.Namespace(t)
+	long := replaceOnce(t, training, "exit-after: 2s", "exit-after: 1h")
+	ns.Apply(replaceOnce(t, long, "workloadType: Training", "workloadType: Training\n  trainingSpec: {maxRestarts: 3}"))
+	ns.WaitForPods(2, 90*time.Second, framework.IsReady)
+	ns.Kubectl("annotate", "pods", "--all", "--overwrite", "kwok.copse.dev/exit-after=0s", "kwok.copse.dev/exit-code=1")
+	ns.Kubectl("wait", "pcs/job", "--for=jsonpath={.status.restartCount}=1", "--timeout=90s")
+	ns.Kubectl("wait", "pclq/job-0-worker", "--for=jsonpath={.status.createdAttempt}=1", "--timeout=90s")
+	ns.Kubectl("wait", "pg/job-0", "--for=jsonpath={.status.observedAttempt}=1", "--timeout=90s")
+	client := asController(t)
+
+	type workload = grovev1alpha1.PodCliqueSet
+	testMoves(t, client.GroveV1alpha1().PodCliqueSets(ns.Name), "job", map[string]move[workload]{
+		"what is recorded":     {func(*workload) {}, ""},
+		"a lower count":        {func(pcs *workload) { pcs.Status.RestartCount = 0 }, "status.restartCount"},
+		"an earlier attempt":   {func(pcs *workload) { pcs.Status.ReplicaStatuses[0].Attempt = 0 }, "must not fall, it is 1"},
+		"no word of a replica": {func(pcs *workload) { pcs.Status.ReplicaStatuses = nil }, "status.replicaStatuses"},
+		"the state of before": {func(pcs *workload) {
+			pcs.Status.RestartCount, pcs.Status.ReplicaStatuses[0].Attempt = 0, 0
+		}, "must not fall, it is 1"},
+		"another start": {func(pcs *workload) { pcs.Status.StartTime = nil }, "is written once"},
+	})
+	type clique = grovev1alpha1.PodClique
+	testMoves(t, client.GroveV1alpha1().PodCliques(ns.Name), "job-0-worker", map[string]move[clique]{
+		"what is recorded":   {func(*clique) {}, ""},
+		"an earlier attempt": {func(c *clique) { c.Status.ObservedAttempt = 0 }, "must not fall, it is 1"},
+		"earlier pods":       {func(c *clique) { c.Status.CreatedAttempt = ptr.To[int32](0) }, "status.createdAttempt"},
+	})
+	type gang = schedulerv1alpha1.PodGang
+	testMoves(t, client.SchedulerV1alpha1().PodGangs(ns.Name), "job-0", map[string]move[gang]{
+		"what is recorded":   {func(*gang) {}, ""},
+		"an earlier attempt": {func(g *gang) { g.Status.ObservedAttempt = 0 }, "must not fall, it is 1"},
+	})
+	// The attempt of a PodClique is in its spec, and its controller's to raise alone.
+	_, err := client.GroveV1alpha1().PodCliques(ns.Name).Patch(t.Context(), "job-0-worker", types.MergePatchType, []byte(`{"spec":{"attempt":0}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.attempt") {
+		t.Errorf("an earlier attempt in the spec is answered with %v", err)
+	}
 }
 
 func TestNoControllerMovesTheStatusOfAChildWhereItCannotGo(t *testing.T) {

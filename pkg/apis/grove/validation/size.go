@@ -170,11 +170,16 @@ func encode(convert func() (any, error)) ([]byte, error) {
 	return json.Marshal(obj)
 }
 
-// validateSize bounds the pods of the whole set. It computes in 64 bits: the largest
-// product of three int32 does not fit, so each factor is bounded first.
+// validateSize bounds the pods of the whole set, or of the one replica that a set without
+// any could be scaled to. It computes in 64 bits: the largest product of three int32 does
+// not fit, so each factor is bounded first.
 func validateSize(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
-	if total := Pods(spec, false); total > MaxPodsPerSet {
-		return field.ErrorList{field.Invalid(path, total, fmt.Sprintf("the set has more than %d pods: lower the replicas of the set, its scaling groups or its cliques", MaxPodsPerSet)).WithOrigin("maximum")}
+	counted, subject := *spec, "the set"
+	if spec.Replicas == 0 {
+		counted.Replicas, subject = 1, "one replica of the set"
+	}
+	if total := Pods(&counted, false); total > MaxPodsPerSet {
+		return field.ErrorList{field.Invalid(path, total, fmt.Sprintf("%s has more than %d pods: lower the replicas of the set, its scaling groups or its cliques", subject, MaxPodsPerSet)).WithOrigin("maximum")}
 	}
 	return nil
 }

@@ -35,6 +35,10 @@ func TestValidateSize(t *testing.T) {
 			tweak: cliqueSpec(0, func(s *grove.PodCliqueSpec) { s.Replicas = math.MaxInt32 }),
 			want:  field.ErrorList{invalid("spec")},
 		},
+		"2^31-1 replicas of a clique of a set that has no replica yet": {
+			tweak: all(func(pcs *grove.PodCliqueSet) { pcs.Spec.Replicas = 0 }, cliqueSpec(0, func(s *grove.PodCliqueSpec) { s.Replicas = math.MaxInt32 })),
+			want:  field.ErrorList{invalid("spec")},
+		},
 		"2^31-1 replicas of a group": {
 			tweak: all(withGroup("decode", "worker"), group(0, func(g *grove.PodCliqueScalingGroupConfig) {
 				g.Replicas = ptr.To[int32](math.MaxInt32)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
 
 // GetAttrs returns what a set can be selected by.
@@ -27,13 +28,5 @@ func GetAttrs(obj runtime.Object) (apilabels.Set, fields.Set, error) {
 
 // AddFieldLabelConversions lets clients name the fields that GetAttrs offers.
 func AddFieldLabelConversions(scheme *runtime.Scheme) error {
-	return scheme.AddFieldLabelConversionFunc(grovev1alpha1.SchemeGroupVersion.WithKind("PodCliqueSet"),
-		func(label, value string) (string, string, error) {
-			switch label {
-			case "metadata.name", "metadata.namespace", "status.phase", "spec.workloadType":
-				return label, value, nil
-			default:
-				return "", "", fmt.Errorf("%q is not a field that a PodCliqueSet can be selected by: use metadata.name, metadata.namespace, status.phase or spec.workloadType", label)
-			}
-		})
+	return internalrest.AddFieldLabelConversion(scheme, grovev1alpha1.SchemeGroupVersion.WithKind("PodCliqueSet"), "status.phase", "spec.workloadType")
 }

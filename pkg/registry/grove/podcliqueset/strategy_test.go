@@ -11,7 +11,6 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	groveinstall "github.com/copse-dev/copse/pkg/apis/grove/install"
-	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 )
 
 // What all kinds have in common is tested in pkg/registry.
@@ -111,43 +110,5 @@ func TestWarningsGoToWhoeverWritesTheSpec(t *testing.T) {
 	}
 	if got := NewStatusStrategy(strategy).WarningsOnUpdate(ctx, changed, old); len(got) != 0 {
 		t.Errorf("on a change of status: %q", got)
-	}
-}
-
-func TestSetsAreSelectedByPhaseAndWorkloadType(t *testing.T) {
-	pcs := mkPodCliqueSet(training)
-	pcs.Labels = map[string]string{"a": "b"}
-	pcs.Status.Phase = grove.PodCliqueSetRunning
-	labels, fields, err := GetAttrs(pcs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"a": "b"}, map[string]string(labels)); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
-	want := map[string]string{
-		"metadata.name": "llm", "metadata.namespace": "ns", "status.phase": "Running", "spec.workloadType": "Training",
-	}
-	if diff := cmp.Diff(want, map[string]string(fields)); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
-	if _, _, err := GetAttrs(&grove.PodClique{}); err == nil {
-		t.Error("a PodClique has the fields of a PodCliqueSet")
-	}
-
-	// Every field that there is can be named by a client, and no other.
-	scheme := runtime.NewScheme()
-	groveinstall.Install(scheme)
-	if err := AddFieldLabelConversions(scheme); err != nil {
-		t.Fatal(err)
-	}
-	kind := grovev1alpha1.SchemeGroupVersion.WithKind("PodCliqueSet")
-	for name := range fields {
-		if label, value, err := scheme.ConvertFieldLabel(kind, name, "value"); err != nil || label != name || value != "value" {
-			t.Errorf("field %s is read as %q = %q, error %v", name, label, value, err)
-		}
-	}
-	if _, _, err := scheme.ConvertFieldLabel(kind, "spec.replicas", "1"); err == nil {
-		t.Error("spec.replicas can be named though it is not offered")
 	}
 }

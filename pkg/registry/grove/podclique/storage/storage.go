@@ -50,7 +50,8 @@ func NewStorage(typer runtime.ObjectTyper, refusals internalrest.Refusals, optsG
 		ResetFieldsStrategy:       strategy,
 		TableConvertor:            columns(),
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter}); err != nil {
+	options := &generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: podclique.GetAttrs}
+	if err := store.CompleteWithOptions(options); err != nil {
 		return Storage{}, err
 	}
 	return Storage{

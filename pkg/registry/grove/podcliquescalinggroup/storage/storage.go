@@ -50,7 +50,8 @@ func NewStorage(typer runtime.ObjectTyper, sets rest.Getter, refusals internalre
 		ResetFieldsStrategy:       strategy,
 		TableConvertor:            columns(),
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter}); err != nil {
+	options := &generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: podcliquescalinggroup.GetAttrs}
+	if err := store.CompleteWithOptions(options); err != nil {
 		return Storage{}, err
 	}
 	return Storage{
