@@ -6,7 +6,7 @@ import (
 	"mime"
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -26,12 +26,12 @@ func Handler(next http.Handler, codecs runtime.NegotiatedSerializer, most int64)
 		}
 		body, err := io.ReadAll(io.LimitReader(req.Body, most+1))
 		if err != nil {
-			responsewriters.ErrorNegotiated(errors.NewBadRequest("read the body: "+err.Error()), codecs, schema.GroupVersion{}, w, req)
+			responsewriters.ErrorNegotiated(apierrors.NewBadRequest("read the body: "+err.Error()), codecs, schema.GroupVersion{}, w, req)
 			return
 		}
 		if int64(len(body)) <= most {
 			if tooMany := check(body, isYAML(req)); tooMany != nil {
-				refusal := errors.NewInvalid(schema.GroupKind{Group: info.APIGroup, Kind: info.Resource}, info.Name, field.ErrorList{tooMany})
+				refusal := apierrors.NewInvalid(schema.GroupKind{Group: info.APIGroup, Kind: info.Resource}, info.Name, field.ErrorList{tooMany})
 				responsewriters.ErrorNegotiated(refusal, codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
 				return
 			}
