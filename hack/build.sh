@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# Builds Copse's programs into bin/.
+# Builds Copse's programs into bin/, or into the folder OUT; for GOOS and GOARCH if they are set.
 set -o errexit -o nounset -o pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "${ROOT}"
 
+OUT="${OUT:-bin}"
 version="$(git describe --tags --always --dirty 2>/dev/null || echo unknown)"
-for program in apiserver controller-manager; do
-  echo "building copse-${program}"
+while read -r program command; do
+  echo "building ${program}"
   # Static, so that an image needs nothing else.
   CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/copse-dev/copse/pkg/version.version=v0.1.0+${version}" \
-    -o "bin/copse-${program}" "./cmd/${program}"
-done
+    -o "${OUT}/${program}" "./cmd/${command}"
+done <<END
+copse-apiserver apiserver
+copse-controller-manager controller-manager
+start-gate start-gate
+END
