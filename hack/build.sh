@@ -6,11 +6,11 @@ ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "${ROOT}"
 
 OUT="${OUT:-bin}"
-version="$(git describe --tags --always --dirty 2>/dev/null || echo unknown)"
+version="$(hack/version.sh)"
 while read -r program command; do
   echo "building ${program}"
   # Static, so that an image needs nothing else.
-  CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/copse-dev/copse/pkg/version.version=v0.1.0+${version}" \
+  CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/copse-dev/copse/pkg/version.version=${version}" \
     -o "${OUT}/${program}" "./cmd/${command}"
 done <<END
 copse-apiserver apiserver

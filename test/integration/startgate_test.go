@@ -209,6 +209,36 @@ func TestAWaiterPassesWhenItsOwnAttemptOpens(t *testing.T) {
 	late.ends(128+15, time.Second)
 }
 
+// A gate can be as large as a set can. The waiter's limit is a few tens of megabytes, and
+// what it takes counts in every pod of a gang.
+func TestAWaiterNeedsLittleMemory(t *testing.T) {
+	ns := cluster.Namespace(t)
+	makeGate(t, ns)
+	now := metav1.Now()
+	var cliques []grovev1alpha1.StartGateClique
+	for i := range 1000 {
+		cliques = append(cliques, grovev1alpha1.StartGateClique{Name: fmt.Sprintf("job-0-a-clique-with-a-name-that-is-as-long-as-it-can-be-%d", i), Attempt: 1, Open: true, Since: &now, FirstStarted: &now})
+	}
+	w := startWaiter(t, ns, kubernetes(t), 1)
+	w.says("the gate has no entry")
+	writeGate(t, ns, append(cliques, grovev1alpha1.StartGateClique{Name: podClique, Attempt: 1})...)
+	w.says("the gate has entry of attempt 1, not open")
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.command.Process.Pid))
+	if err != nil {
+		t.Skipf("nothing tells what it takes: %v", err)
+	}
+	peak := 0
+	for line := range strings.Lines(string(status)) {
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &peak); err == nil {
+			break
+		}
+	}
+	t.Logf("it took %d kB at most", peak)
+	if peak == 0 || peak > 24<<10 {
+		t.Errorf("it took %d kB", peak)
+	}
+}
+
 func TestAWaiterFailsWhenItsOwnAttemptExpires(t *testing.T) {
 	ns := cluster.Namespace(t)
 	makeGate(t, ns)
