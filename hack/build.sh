@@ -9,8 +9,9 @@ OUT="${OUT:-bin}"
 version="$(hack/version.sh)"
 while read -r program command; do
   echo "building ${program}"
-  # Static, so that an image needs nothing else.
-  CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/copse-dev/copse/pkg/version.version=${version}" \
+  # Static, so that an image needs nothing else; and the same bits wherever and however the
+  # commit was checked out, which is why the version is told here and not by the Go command.
+  CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/copse-dev/copse/pkg/version.version=${version}" \
     -o "${OUT}/${program}" "./cmd/${command}"
 done <<END
 copse-apiserver apiserver
