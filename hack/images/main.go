@@ -34,7 +34,7 @@ func run(args []string) error {
 		return err
 	}
 	if *programs == "" || *platforms == "" || *out == "" || *tag == "" || fs.NArg() == 0 {
-		return errors.New("usage: images --programs=DIR --platforms=OS/ARCH,... --out=DIR --tag=TAG [flags] PROGRAM...")
+		return errors.New("--programs, --platforms, --out, --tag and the names of programs must be given")
 	}
 	release := pack.Release{Prefix: *prefix, Tag: *tag, Version: *version, Revision: *revision, Created: time.Unix(*created, 0).UTC()}
 	for _, program := range fs.Args() {

@@ -7,7 +7,7 @@ import (
 
 func TestDecide(t *testing.T) {
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	at := func(d time.Duration) time.Time { return started.Add(d) }
+	at := started.Add
 	const timeout = 5 * time.Minute
 	tests := map[string]struct {
 		timeout time.Duration

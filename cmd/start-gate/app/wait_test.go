@@ -178,10 +178,11 @@ func TestItGivesUpAtTwiceTheTimeoutWithoutAWord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				fault(b)
-				w := b.start(0, 5*time.Minute)
-				b.pass(10*time.Minute - 1)
+				// Not a multiple of the time between looks at the file, which must not matter.
+				w := b.start(0, 5*time.Minute+300*time.Millisecond)
+				b.pass(10*time.Minute + 600*time.Millisecond - 1)
 				b.isWaiting(w)
-				b.ends(w, exitFailed, 1, "gave up waiting for gate team/job-0 to open for PodClique job-0-worker, attempt 0; 10m0s so far; last seen: nothing; the gate cannot be read for ")
+				b.ends(w, exitFailed, 1, "gave up waiting for gate team/job-0 to open for PodClique job-0-worker, attempt 0; 10m1s so far; last seen: nothing; the gate cannot be read for ")
 			})
 			inBubble(t, func(t *testing.T, b *bubble) {
 				fault(b)
@@ -421,6 +422,18 @@ func TestBrokenWatchesBackOff(t *testing.T) {
 		}
 		w.cancel()
 		<-w.ended
+	})
+}
+
+// A server that takes requests and does not answer them holds up one request, not the waiter.
+func TestAnAnswerIsNotWaitedForForever(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.fail(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		w := b.start(0, 0)
+		b.pass(time.Second)
+		b.fail(nil)
+		b.set(opened)
+		b.ends(w, exitOpen, answerTimeout+2*time.Second, "")
 	})
 }
 

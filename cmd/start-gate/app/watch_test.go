@@ -183,15 +183,21 @@ func TestFaultsAreWaitedOut(t *testing.T) {
 		fault http.HandlerFunc
 		want  string
 	}{
-		"unauthorized":         {status(401, "Unauthorized"), "the API server answers 401 Unauthorized: Unauthorized"},
-		"forbidden":            {status(403, "startgates is forbidden"), "403 Forbidden: startgates is forbidden"},
-		"resource not there":   {status(404, "the server could not find the requested resource"), "404 Not Found: the server could not find"},
-		"too many requests":    {status(429, "storage is initializing"), "429 Too Many Requests: storage is"},
-		"internal":             {status(500, "boom"), "500 Internal Server Error: boom"},
-		"shut":                 {status(503, "service unavailable"), "503 Service Unavailable: service"},
-		"no Status":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502); _, _ = io.WriteString(w, "<html>") }, "502 Bad Gateway"},
-		"redirect":             {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "302 Found"},
-		"long answer":          {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503); _, _ = w.Write(make([]byte, 1<<20)) }, "503 Service Unavailable"},
+		"unauthorized":       {status(401, "Unauthorized"), "the API server answers 401 Unauthorized: Unauthorized"},
+		"forbidden":          {status(403, "startgates is forbidden"), "403 Forbidden: startgates is forbidden"},
+		"resource not there": {status(404, "the server could not find the requested resource"), "404 Not Found: the server could not find"},
+		"too many requests":  {status(429, "storage is initializing"), "429 Too Many Requests: storage is"},
+		"internal":           {status(500, "boom"), "500 Internal Server Error: boom"},
+		"shut":               {status(503, "service unavailable"), "503 Service Unavailable: service"},
+		"no Status": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, "<html>")
+		}, "502 Bad Gateway"},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "302 Found"},
+		"long answer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write(make([]byte, 1<<20))
+		}, "503 Service Unavailable"},
 		"too old":              {event(`{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410,"message":"too old resource version"}}` + "\n"), "410 Gone: too old resource version"},
 		"ends at once":         {event(""), "has ended the watch"},
 		"half a line":          {event(`{"type":"ADDED","object":` + gateJSON[:60]), "the watch is broken: unexpected EOF"},

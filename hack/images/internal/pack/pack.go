@@ -110,7 +110,8 @@ func (r Release) Pack(program, programs string, platforms []string, out string) 
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(work)
+	// What is left of it is hidden, and in nobody's way.
+	defer func() { _ = os.RemoveAll(work) }()
 	var built []platformImage
 	for _, name := range platforms {
 		platform, err := v1.ParsePlatform(name)
