@@ -45,7 +45,12 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{gateServer: newGateServer(t), t: t, folder: t.TempDir(), readings: make(chan reading, 1000)}
 	f.serve()
 	f.write("token", "first\n")
-	ctx, cancel := context.WithCancel(t.Context())
+	return f
+}
+
+// follow lets the follower begin, once the server is as a test wants it.
+func (f *fixture) follow() {
+	ctx, cancel := context.WithCancel(f.t.Context())
 	account := &serviceAccount{folder: f.folder, getenv: func(name string) string { return f.env[name] }}
 	gate := &follower{
 		namespace: "team", gate: "job-0", podClique: "job-0-worker", userAgent: "start-gate/test",
@@ -57,11 +62,10 @@ func newFixture(t *testing.T) *fixture {
 		defer close(ended)
 		gate.follow(ctx, func(r reading) { f.readings <- r })
 	}()
-	t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		cancel()
 		<-ended
 	})
-	return f
 }
 
 // serve starts the server and leaves where it is.
@@ -138,6 +142,7 @@ var (
 
 func TestTheWatchTellsEveryChange(t *testing.T) {
 	f := newFixture(t)
+	f.follow()
 	f.next("an answer", func(r reading) bool { return r == reading{} })
 	f.set(shut)
 	f.nextEntry(entry{})
@@ -216,6 +221,7 @@ func TestFaultsAreWaitedOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.fail(test.fault)
+			f.follow()
 			f.nextFailure(test.want)
 			f.set(opened)
 			f.fail(nil)
@@ -235,43 +241,45 @@ func TestASlowBodyIsRead(t *testing.T) {
 		}
 		<-r.Context().Done()
 	})
+	f.follow()
 	f.nextEntry(entry{open: true})
 }
 
 // A gate with more than an etcd can hold is no gate. The waiter does not take in what would
 // cost it its memory limit, and stays alive for the file.
 func TestAHugeEventIsNotTakenIn(t *testing.T) {
-	f := newFixture(t)
-	sent := make(chan int, 100)
-	f.fail(func(w http.ResponseWriter, _ *http.Request) {
-		total := 0
-		for _, err := io.WriteString(w, `{"type":"ADDED","object":{"metadata":{"name":"`); err == nil && total < 100*maxEvent; {
-			var n int
-			n, err = w.Write(make([]byte, 64<<10))
-			total += n
-		}
-		sent <- total
-	})
-	f.nextFailure("the watch is broken: invalid character")
-	<-sent
-	// Valid JSON without an end.
-	f.fail(func(w http.ResponseWriter, _ *http.Request) {
-		total := 0
-		for _, err := io.WriteString(w, `{"type":"ADDED","object":{"metadata":{"name":"`); err == nil && total < 100*maxEvent; {
-			var n int
-			n, err = io.WriteString(w, strings.Repeat("x", 64<<10))
-			total += n
-		}
-		sent <- total
-	})
-	f.nextFailure("is larger than")
-	// What is in flight is bounded by the windows of HTTP/2.
-	if total := <-sent; total > 8*maxEvent {
-		t.Errorf("the server could send %d bytes", total)
+	const start = `{"type":"ADDED","object":{"metadata":{"name":"`
+	for name, test := range map[string]struct{ filling, want string }{
+		"valid so far": {"x", fmt.Sprintf("an event of the watch is larger than %d bytes", maxEvent)},
+		"not valid":    {"\x00", "the watch is broken: invalid character"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			filling := []byte(strings.Repeat(test.filling, 64<<10))
+			sent := make(chan int, 1)
+			f.fail(func(w http.ResponseWriter, _ *http.Request) {
+				total, err := io.WriteString(w, start)
+				for err == nil && total < 100*maxEvent {
+					var n int
+					n, err = w.Write(filling)
+					total += n
+				}
+				select {
+				case sent <- total:
+				default: // one try tells enough
+				}
+			})
+			f.follow()
+			f.nextFailure(test.want)
+			// What is in flight is bounded by the windows of HTTP/2.
+			if total := <-sent; total > 8*maxEvent {
+				t.Errorf("the server could send %d bytes", total)
+			}
+			f.fail(nil)
+			f.set(opened)
+			f.nextEntry(entry{open: true})
+		})
 	}
-	f.fail(nil)
-	f.set(opened)
-	f.nextEntry(entry{open: true})
 }
 
 func TestManyEventsInOneWatch(t *testing.T) {
@@ -279,6 +287,7 @@ func TestManyEventsInOneWatch(t *testing.T) {
 	many := []byte(strings.Repeat(`{"type":"MODIFIED","object":`+gateJSON+"}\n", 2*maxEvent/len(gateJSON)))
 	f.send(append(many, `{"type":"MODIFIED","object":{"metadata":{"name":"job-0","namespace":"team"},"status":{"cliques":[{"name":"job-0-worker","attempt":1,"open":true}]}}}`...))
 	// The limit is for each event, not for all of them.
+	f.follow()
 	for open := false; !open; {
 		r := f.next("an entry", func(r reading) bool { return r.hasGate || r.failure != nil })
 		if r.failure != nil {
@@ -292,6 +301,7 @@ func TestAnotherGateLetsNobodyPass(t *testing.T) {
 	f := newFixture(t)
 	// A server, or something in between, that ignores the selector.
 	f.send([]byte(strings.Replace(`{"type":"ADDED","object":{"metadata":{"name":"job-0","namespace":"team"},"status":{"cliques":[{"name":"job-0-worker","open":true}]}}}`, "job-0", "job-1", 1)))
+	f.follow()
 	f.next("an answer", func(r reading) bool { return r == reading{} })
 	f.set(shut)
 	if r := f.next("a gate", func(r reading) bool { return r.hasGate }); r.gate == nil || r.gate.open {
@@ -310,6 +320,7 @@ func TestTheTokenIsReadAnew(t *testing.T) {
 		f.ServeHTTP(w, r)
 	})
 	f.set(opened)
+	f.follow()
 	f.nextFailure("401")
 	f.write("token", "second\n")
 	f.nextEntry(entry{open: true})
@@ -318,6 +329,7 @@ func TestTheTokenIsReadAnew(t *testing.T) {
 func TestAnotherAuthorityIsTakenUp(t *testing.T) {
 	f := newFixture(t)
 	f.set(shut)
+	f.follow()
 	f.nextEntry(entry{})
 	// The certificate stays and the trust goes.
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -341,6 +353,7 @@ func TestAnotherAuthorityIsTakenUp(t *testing.T) {
 func TestMissingFilesAndAddressesAreWaitedFor(t *testing.T) {
 	f := newFixture(t)
 	f.set(shut)
+	f.follow()
 	f.nextEntry(entry{})
 	for _, name := range []string{"token", "ca.crt"} {
 		path := filepath.Join(f.folder, name)
@@ -369,6 +382,7 @@ func TestMissingFilesAndAddressesAreWaitedFor(t *testing.T) {
 func TestAServerThatIsAwayIsWaitedFor(t *testing.T) {
 	f := newFixture(t)
 	f.set(shut)
+	f.follow()
 	f.nextEntry(entry{})
 	// The listener stays closed until the port is taken again, by a server of the same certificate.
 	address := f.http.Listener.Addr().String()
