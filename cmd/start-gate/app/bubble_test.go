@@ -1,20 +1,24 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // These tests run in a bubble of time: minutes pass as soon as everybody waits. Sockets
@@ -144,4 +148,83 @@ func (b *bubble) follower() *follower {
 			return session{client: client, server: url.URL{Scheme: "https", Host: "example.com"}}, nil
 		},
 	}
+}
+
+// waiting is a waiter that runs.
+type waiting struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+	code   int
+	reason string
+	after  time.Duration
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+func (w *waiting) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(text)
+}
+
+func (w *waiting) logged() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.String()
+}
+
+// start starts a waiter of team/job-0 for job-0-worker.
+func (b *bubble) start(attempt int32, timeout time.Duration) *waiting {
+	ctx, cancel := context.WithCancel(b.t.Context())
+	started := &waiting{cancel: cancel, ended: make(chan struct{})}
+	options := &Options{Namespace: "team", Gate: "job-0", PodClique: "job-0-worker", Attempt: attempt, Timeout: timeout, File: b.file}
+	w := newWaiter(options, slog.New(slog.NewTextHandler(started, nil)))
+	w.follow = b.follower().follow
+	began := time.Now()
+	go func() {
+		defer close(started.ended)
+		started.code, started.reason = w.wait(ctx)
+		started.after = time.Since(began)
+		cancel()
+	}()
+	return started
+}
+
+// isWaiting fails the test if the waiter has ended.
+func (b *bubble) isWaiting(w *waiting) {
+	b.t.Helper()
+	synctest.Wait()
+	select {
+	case <-w.ended:
+		b.t.Fatalf("it has ended with %d after %s: %s\n%s", w.code, w.after, w.reason, w.logged())
+	default:
+	}
+}
+
+// ends waits for the end.
+func (b *bubble) ends(w *waiting, code int, within time.Duration, reason string) {
+	b.t.Helper()
+	began := time.Now()
+	<-w.ended
+	if took := time.Since(began); took > within {
+		b.t.Errorf("it ended after %s, not within %s", took, within)
+	}
+	if w.code != code || !strings.Contains(w.reason, reason) || (code == 0) != (w.reason == "") {
+		b.t.Errorf("it ended with %d: %q\n%s", w.code, w.reason, w.logged())
+	}
+}
+
+// pass lets time pass.
+func (b *bubble) pass(d time.Duration) { <-time.After(d) }
+
+// lines counts log lines with a text.
+func lines(log, text string) int {
+	count := 0
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, text) {
+			count++
+		}
+	}
+	return count
 }

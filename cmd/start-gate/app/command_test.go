@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,4 +90,20 @@ func TestTheProgramIsSmall(t *testing.T) {
 	if info.Size() > most {
 		t.Errorf("it has %d bytes, more than %d: see what it imports", info.Size(), most)
 	}
+}
+
+func TestTellKubelet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "termination-log")
+	tellKubelet(path, "reason")
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it made the file: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("something longer"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tellKubelet(path, "reason")
+	if got, err := os.ReadFile(path); err != nil || string(got) != "reason" {
+		t.Errorf("%q, error %v", got, err)
+	}
+	tellKubelet(filepath.Join(path, "below"), "reason") // nobody to tell
 }
