@@ -23,19 +23,21 @@ down: ## End the cluster
 	@if [ -x bin/cluster ]; then bin/cluster down --dir $(CLUSTER_DIR); fi
 
 ##@ Build
-.PHONY: build build-copse build-cluster generate
+.PHONY: build build-copse build-cluster images generate
 build: build-cluster build-copse ## Build Copse and the local cluster
 build-cluster: ## Build the local cluster's programs (first time: a quarter of an hour)
 	@hack/cluster/build.sh
 build-copse: ## Build Copse's programs
 	@hack/build.sh
+images: ## Pack Copse's programs into images, in bin/images (PLATFORMS, PREFIX, TAG)
+	@hack/images.sh
 generate: ## Generate code from the API types
 	@hack/update-codegen.sh
 
 ##@ Check
 .PHONY: test bench mutants rules test-unit test-deep lint verify
 test: build ## Run all tests: unit, integration, end-to-end
-	@hack/test.sh unit chaos cluster integration e2e storage faults
+	@hack/test.sh unit chaos cluster images integration e2e storage faults
 bench: build ## Measure restarts of big gangs, and print the figures
 	@hack/test.sh bench
 mutants: ## Make deliberate mistakes, and see that the unit tests notice each

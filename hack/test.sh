@@ -3,6 +3,7 @@
 #   unit         all packages that need no cluster, and the small worlds of the model
 #   chaos        the controllers in memory: each crash point, and some of the other faults
 #   cluster      the local cluster's own packages
+#   images       how images are packed
 #   integration  the API through kubectl and the aggregation layer
 #   e2e          workloads from manifest to end
 #   storage      etcds that are swapped under running pods
@@ -33,6 +34,7 @@ run() {
     unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/rules/...) ;;
     chaos) gotestsum -- -count=1 -timeout 20m ./test/chaos/... ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./stages/...) ;;
+    images) (cd hack/images && gotestsum ./...) ;;
     # The checks of conformance mostly wait.
     integration)
       gotestsum -- -count=1 -timeout 20m ./test/integration/... &&

@@ -7,6 +7,7 @@ package mutants
 import (
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,8 +37,10 @@ func TestEveryMistakeIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := mutants()
+	maps.Copy(all, waiterMutants())
 	noticed := 0
-	for name, m := range mutants() {
+	for name, m := range all {
 		t.Run(name, func(t *testing.T) {
 			if survives(t, root, m) {
 				t.Errorf("no test notices: %s", name)
@@ -46,7 +49,7 @@ func TestEveryMistakeIsNoticed(t *testing.T) {
 			noticed++
 		})
 	}
-	t.Logf("%d of %d mistakes were noticed", noticed, len(mutants()))
+	t.Logf("%d of %d mistakes were noticed", noticed, len(all))
 }
 
 // survives says that all tests pass in spite of a mistake. One that does not compile is a
