@@ -19,6 +19,7 @@ import (
 	"github.com/copse-dev/copse/pkg/controllers/podgang"
 	"github.com/copse-dev/copse/pkg/controllers/replica"
 	"github.com/copse-dev/copse/pkg/metrics"
+	"github.com/copse-dev/copse/pkg/podspec"
 	"github.com/copse-dev/copse/pkg/scheduling"
 	"github.com/copse-dev/copse/pkg/scheduling/native"
 )
@@ -32,6 +33,8 @@ type Options struct {
 	// UnreadyNodeTimeout is how long a node may be not ready until pods that it should have
 	// stopped are taken for stopped; 0 for ever.
 	UnreadyNodeTimeout time.Duration
+	// Waiter is how pods wait to start, where they do.
+	Waiter podspec.Waiter
 	// Workers is how many keys each controller works on at once.
 	Workers int
 	Clock   clock.Clock
@@ -54,13 +57,13 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := sets.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podcliqueset: %w", err)
 	}
-	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder}
+	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock}
 	if err := replicas.Setup(mgr, controller.TypedOptions[replica.Key]{MaxConcurrentReconciles: options.Workers}); err != nil {
 		return fmt.Errorf("controller replica: %w", err)
 	}
 	cliques := &podclique.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Pace: pace.New(),
-		Backend: backend, ClusterDomain: options.ClusterDomain, UnreadyNodeTimeout: options.UnreadyNodeTimeout, Metrics: options.Metrics,
+		Backend: backend, ClusterDomain: options.ClusterDomain, UnreadyNodeTimeout: options.UnreadyNodeTimeout, Waiter: options.Waiter, Metrics: options.Metrics,
 	}
 	if err := cliques.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podclique: %w", err)

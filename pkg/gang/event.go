@@ -35,6 +35,8 @@ const (
 	EventMaxRestartsExceeded = "MaxRestartsExceeded"
 	// EventMaxRuntimeExceeded: the workload has run for too long.
 	EventMaxRuntimeExceeded = "MaxRuntimeExceeded"
+	// EventStartBarrierExpired: not all pods of a gang have started in time.
+	EventStartBarrierExpired = "StartBarrierExpired"
 	// EventStageOpened: a clique of a set with startupPolicy InOrder starts.
 	EventStageOpened = "StageOpened"
 	// EventWorkloadSucceeded and EventWorkloadFailed: the workload has ended.

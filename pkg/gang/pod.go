@@ -31,6 +31,9 @@ type Pod struct {
 	Gated bool
 	// Started says that a container, or an init container, runs or has run.
 	Started bool
+	// AtBarrier says that the pod has come to the start barrier: its container there runs, or
+	// has ended with 0.
+	AtBarrier bool
 	// CrashLooping says that the kubelet waits before it starts a container once more.
 	CrashLooping bool
 	// Node is the node that the pod is bound to, if any.
@@ -69,6 +72,7 @@ func NewPod(pod *corev1.Pod) (Pod, error) {
 		Gated:        len(pod.Spec.SchedulingGates) > 0,
 		Finishing:    isFinishing(pod),
 		Started:      hasStarted(pod),
+		AtBarrier:    isAtBarrier(pod),
 		CrashLooping: isCrashLooping(pod),
 		Node:         pod.Spec.NodeName,
 		FinishedAt:   finishedAt(pod),
@@ -132,6 +136,17 @@ func hasStarted(pod *corev1.Pod) bool {
 	for _, status := range allStatuses(pod) {
 		if status.State.Running != nil || status.State.Terminated != nil {
 			return true
+		}
+	}
+	return false
+}
+
+// isAtBarrier reads the container that waits at the barrier. The phase of a pod that waits
+// there is Pending.
+func isAtBarrier(pod *corev1.Pod) bool {
+	for _, status := range pod.Status.InitContainerStatuses {
+		if status.Name == BarrierContainer {
+			return status.State.Running != nil || (status.State.Terminated != nil && status.State.Terminated.ExitCode == 0)
 		}
 	}
 	return false

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // replicaBreach is why the attempt of a replica ends.
@@ -131,6 +132,9 @@ func breachOfReplica(s SetSnapshot, replica *replicaState, now time.Time) *repli
 	}
 	training := s.Set.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining
 	for _, clique := range replica.cliques {
+		if training || clique.Gang == clique.BaseGang {
+			consider(expiryOf(s, replica, clique))
+		}
 		if !training && clique.Group != nil {
 			continue
 		}
@@ -145,6 +149,20 @@ func breachOfReplica(s SetSnapshot, replica *replicaState, now time.Time) *repli
 		consider(breachOfGroup(s, replica, &s.Set.Spec.Template.PodCliqueScalingGroups[i], now))
 	}
 	return first
+}
+
+// expiryOf reads whether the start barrier of a clique has expired in this attempt: that
+// ends it, whatever the delay is (D21). In Inference the next attempt waits longer each time.
+func expiryOf(s SetSnapshot, replica *replicaState, clique cliqueState) *replicaBreach {
+	entry := expiredEntry(s.Gates[naming.Replica(s.Set.Name, replica.index)], clique.Name, replica.attempt+clique.copyAttempt)
+	if entry == nil {
+		return nil
+	}
+	out := &replicaBreach{due: entry.Since.Time, message: "the start barrier of " + clique.Gang + " has expired: not all of its pods had started in time"}
+	if s.Set.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
+		out.due = deadline(*entry.Since, backoff(replica.attempt+1))
+	}
+	return out
 }
 
 func breachOfClique(clique *grovev1alpha1.PodClique, delay *time.Duration, now time.Time) *replicaBreach {

@@ -26,6 +26,8 @@ type GroupSnapshot struct {
 	Parent Parent
 	// TerminationDelay is how long a breach may last; nil when nothing is terminated.
 	TerminationDelay *time.Duration
+	// Gate is the StartGate of the replica, nil when there is none.
+	Gate *grovev1alpha1.StartGate
 	// UpdateInProgress suspends the evaluation of a breach (seed 001).
 	UpdateInProgress bool
 }
@@ -36,6 +38,8 @@ type GroupDecision struct {
 	Status grovev1alpha1.PodCliqueScalingGroupStatus
 	// Changed says that Status differs from the status that was read.
 	Changed bool
+	// Recycled says that Status recycles copies: the set is looked at live before it is written.
+	Recycled bool
 	// Confirm are cliques because of whose breach Status recycles copies. The breach is
 	// looked at live before Status is written.
 	Confirm []*grovev1alpha1.PodClique
@@ -54,6 +58,7 @@ type copyState struct {
 	// first of them is.
 	breached []*grovev1alpha1.PodClique
 	since    metav1.Time
+	members  []*grovev1alpha1.PodClique
 	// recovering is a copy that was recycled in this attempt of the replica and has not
 	// been available since.
 	recovering bool
@@ -86,6 +91,9 @@ func DecideGroup(s GroupSnapshot, now time.Time) GroupDecision {
 	if healthy >= need && s.Parent == ParentActive && s.TerminationDelay != nil && !s.UpdateInProgress && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
 		recycle(s, breached, status, now, &decision)
 	}
+	if s.Parent == ParentActive && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
+		recycleExpired(s, copies, status, now, &decision)
+	}
 	decision.Status = *status
 	decision.Changed = !apiequality.Semantic.DeepEqual(s.Group.Status, *status)
 	return decision
@@ -107,7 +115,7 @@ func observeCopies(s GroupSnapshot) []copyState {
 }
 
 func observeCopy(s GroupSnapshot, index int32, members []*grovev1alpha1.PodClique) copyState {
-	state := copyState{index: index, exists: len(members) > 0, complete: len(members) >= len(s.Group.Spec.CliqueNames)}
+	state := copyState{index: index, members: members, exists: len(members) > 0, complete: len(members) >= len(s.Group.Spec.CliqueNames)}
 	state.available, state.scheduled, state.updated, state.wasOnce = state.complete, state.complete, state.complete, state.complete
 	attempt := s.SetAttempt + CopyAttempt(s.Group, index)
 	for _, clique := range members {
@@ -205,9 +213,37 @@ func recycle(s GroupSnapshot, breached []copyState, status *grovev1alpha1.PodCli
 		attempt := CopyAttempt(s.Group, state.index) + 1
 		cause := describeBreach(state.breached[0], state.since, now)
 		setCopyAttempt(status, grovev1alpha1.ScalingGroupReplicaAttempt{Index: state.index, Attempt: attempt, SetAttempt: s.SetAttempt, Message: cause})
+		decision.Recycled = true
 		decision.Confirm = append(decision.Confirm, state.breached...)
 		decision.Events = append(decision.Events, Event{corev1.EventTypeWarning, EventReplicaTerminated,
 			fmt.Sprintf("copy %d of scaling group %s is made anew (attempt %d): %s", state.index, s.Group.Name, attempt, cause)})
+	}
+}
+
+// recycleExpired raises the attempts of copies whose start barrier has expired: of those
+// that are gangs of their own, whatever the delay is (D21). The others are their replica's.
+func recycleExpired(s GroupSnapshot, copies []copyState, status *grovev1alpha1.PodCliqueScalingGroupStatus, now time.Time, decision *GroupDecision) {
+	for _, state := range copies {
+		attempt := CopyAttempt(s.Group, state.index)
+		if state.index < ptr.Deref(s.Group.Spec.MinAvailable, 1) || CopyAttempt(&grovev1alpha1.PodCliqueScalingGroup{Status: *status}, state.index) > attempt {
+			continue
+		}
+		for _, clique := range state.members {
+			entry := expiredEntry(s.Gate, clique.Name, s.SetAttempt+attempt)
+			if entry == nil {
+				continue
+			}
+			if due := deadline(*entry.Since, backoff(attempt+1)); due.After(now) {
+				decision.Next = earliest(decision.Next, due)
+				break
+			}
+			cause := clique.Name + ": the start barrier has expired: not all pods of the copy had started in time"
+			setCopyAttempt(status, grovev1alpha1.ScalingGroupReplicaAttempt{Index: state.index, Attempt: attempt + 1, SetAttempt: s.SetAttempt, Message: cause})
+			decision.Recycled = true
+			decision.Events = append(decision.Events, Event{corev1.EventTypeWarning, EventReplicaTerminated,
+				fmt.Sprintf("copy %d of scaling group %s is made anew (attempt %d): %s", state.index, s.Group.Name, attempt+1, cause)})
+			break
+		}
 	}
 }
 

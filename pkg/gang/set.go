@@ -31,6 +31,8 @@ type SetSnapshot struct {
 	Groups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Gangs are the PodGangs of the set, by name.
 	Gangs map[string]*schedulerv1alpha1.PodGang
+	// Gates are the StartGates of the set, by name.
+	Gates map[string]*grovev1alpha1.StartGate
 	// FinishedAt is when the last pod of the set finished its work, as a live list shows
 	// it; zero when one has not. It is looked at once the runtime deadline has passed.
 	FinishedAt time.Time

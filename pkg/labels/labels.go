@@ -27,6 +27,7 @@ const (
 	ComponentPodGang               = "podgang"
 	ComponentPodClique             = "pcs-podclique"
 	ComponentScalingGroupPodClique = "pcsg-podclique"
+	ComponentStartGate             = "pcs-startgate"
 )
 
 // Domain is the beginning of the keys that are Grove's, and so the controllers' alone.

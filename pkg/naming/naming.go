@@ -53,6 +53,12 @@ func ScaledStageGang(set string, replica int32, group string, scaledIndex int32,
 	return fmt.Sprintf("%s-%d-%s-%d-%s", set, replica, group, scaledIndex, clique)
 }
 
+// GateConfigMap names the ConfigMap by which the pods of a replica learn that they may
+// start when they cannot reach the API (seed 002).
+func GateConfigMap(set string, replica int32) string {
+	return fmt.Sprintf("%s-%d-group-scheduling", set, replica)
+}
+
 // Hostname is the host name of the pod with an index in a PodClique. It is the longest
 // of the names that have to be DNS labels.
 func Hostname(clique string, index int32) string {

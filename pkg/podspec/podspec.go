@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 )
@@ -49,6 +50,9 @@ type Context struct {
 	PriorityClass string
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
+	// Wait is what the pod waits for, and Waiter how.
+	Wait   Wait
+	Waiter Waiter
 }
 
 // ContextOf reads the context of a clique from its set. The replica comes from the
@@ -56,6 +60,9 @@ type Context struct {
 func ContextOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique, clusterDomain string) Context {
 	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
 	c := Context{Set: pcs.Name, Replica: replica, PriorityClass: pcs.Spec.Template.PriorityClassName, ClusterDomain: clusterDomain}
+	if template := gang.TemplateOf(pcs, clique); template != nil {
+		c.Wait = Wait{Container: gang.WaitContainer(pcs, template.Name), Timeout: gang.BarrierTimeout(pcs)}
+	}
 	group := clique.Labels[labels.ScalingGroup]
 	if group == "" {
 		return c
@@ -99,6 +106,7 @@ func Render(clique *grovev1alpha1.PodClique, index int32, c Context) *corev1.Pod
 	for i := range spec.Containers {
 		spec.Containers[i].Env = withEnvironment(env, spec.Containers[i].Env)
 	}
+	addWaiter(spec, clique, c)
 	return pod
 }
 

@@ -29,13 +29,18 @@ const (
 	KindService  Kind = "Service"
 	KindPodGroup Kind = "PodGroup"
 	KindNode     Kind = "Node"
+
+	KindGate      Kind = "StartGate"
+	KindConfigMap Kind = "ConfigMap"
 )
 
 // OurKinds are served by Copse, ClusterKinds by the cluster.
-func OurKinds() []Kind { return []Kind{KindSet, KindGroup, KindClique, KindGang} }
+func OurKinds() []Kind { return []Kind{KindSet, KindGroup, KindClique, KindGang, KindGate} }
 
 // ClusterKinds are served by the cluster.
-func ClusterKinds() []Kind { return []Kind{KindPod, KindService, KindPodGroup, KindNode} }
+func ClusterKinds() []Kind {
+	return []Kind{KindPod, KindService, KindPodGroup, KindNode, KindConfigMap}
+}
 
 func allKinds() []Kind { return append(OurKinds(), ClusterKinds()...) }
 
@@ -50,6 +55,10 @@ func kindOf(obj runtime.Object) (Kind, error) {
 		return KindClique, nil
 	case *schedulerv1alpha1.PodGang, *schedulerv1alpha1.PodGangList:
 		return KindGang, nil
+	case *grovev1alpha1.StartGate, *grovev1alpha1.StartGateList:
+		return KindGate, nil
+	case *corev1.ConfigMap, *corev1.ConfigMapList:
+		return KindConfigMap, nil
 	case *corev1.Pod, *corev1.PodList:
 		return KindPod, nil
 	case *corev1.Service, *corev1.ServiceList:
@@ -72,6 +81,9 @@ func groupResource(k Kind) schema.GroupResource {
 		KindService:  {Resource: "services"},
 		KindPodGroup: {Group: schedulingv1beta1.GroupName, Resource: "podgroups"},
 		KindNode:     {Resource: "nodes"},
+
+		KindGate:      {Group: grovev1alpha1.GroupName, Resource: "startgates"},
+		KindConfigMap: {Resource: "configmaps"},
 	}
 	return resources[k]
 }
@@ -92,6 +104,10 @@ func newObject(k Kind) client.Object {
 		return &corev1.Service{}
 	case KindPodGroup:
 		return &schedulingv1beta1.PodGroup{}
+	case KindGate:
+		return &grovev1alpha1.StartGate{}
+	case KindConfigMap:
+		return &corev1.ConfigMap{}
 	default:
 		return &corev1.Node{}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/copse-dev/copse/pkg/registry/grove/podclique"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliquescalinggroup"
 	"github.com/copse-dev/copse/pkg/registry/grove/podcliqueset"
+	"github.com/copse-dev/copse/pkg/registry/grove/startgate"
 	"github.com/copse-dev/copse/pkg/registry/scheduler/podgang"
 )
 
@@ -51,11 +52,13 @@ func ourRules(scheme *runtime.Scheme) map[Kind]rules {
 	group := podcliquescalinggroup.NewStrategy(scheme)
 	clique := podclique.NewStrategy(scheme)
 	gang := podgang.NewStrategy(scheme)
+	gate := startgate.NewStrategy(scheme)
 	return map[Kind]rules{
 		KindSet:    strategyRules{KindSet, scheme, func() runtime.Object { return &grove.PodCliqueSet{} }, set, podcliqueset.NewStatusStrategy(set)},
 		KindGroup:  strategyRules{KindGroup, scheme, func() runtime.Object { return &grove.PodCliqueScalingGroup{} }, group, podcliquescalinggroup.NewStatusStrategy(group)},
 		KindClique: strategyRules{KindClique, scheme, func() runtime.Object { return &grove.PodClique{} }, clique, podclique.NewStatusStrategy(clique)},
 		KindGang:   strategyRules{KindGang, scheme, func() runtime.Object { return &scheduler.PodGang{} }, gang, podgang.NewStatusStrategy(gang)},
+		KindGate:   strategyRules{KindGate, scheme, func() runtime.Object { return &grove.StartGate{} }, gate, startgate.NewStatusStrategy(gate)},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
-// cacheOptions keep in memory what the controllers use: of pods and Services those that
+// cacheOptions keep in memory what the controllers use: of pods, Services and ConfigMaps those that
 // carry our label, and of a pod only what a decision reads. The scheduler's groups are
 // not named here: the cache asks the cluster for every kind that is, and one that does
 // not schedule gangs does not know them.
@@ -22,7 +22,9 @@ func cacheOptions() crcache.Options {
 		ByObject: map[client.Object]crcache.ByObject{
 			&corev1.Pod{}:     {Label: ours, Transform: stripPod},
 			&corev1.Service{}: {Label: ours},
-			&corev1.Node{}:    {Transform: stripNode},
+			// One that somebody else made is not seen, and is found when ours cannot be made.
+			&corev1.ConfigMap{}: {Label: ours},
+			&corev1.Node{}:      {Transform: stripNode},
 		},
 	}
 }

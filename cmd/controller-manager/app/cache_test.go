@@ -212,7 +212,7 @@ func TestTheCacheHoldsWhatIsOurs(t *testing.T) {
 	}
 	want := map[string]bool{}
 	// A cluster that does not schedule gangs knows no groups: to name them here would keep the cache from starting.
-	for _, obj := range []any{&corev1.Pod{}, &corev1.Service{}, &corev1.Node{}} {
+	for _, obj := range []any{&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Node{}} {
 		want[fmt.Sprintf("%T", obj)] = true
 	}
 	expect(t, "kinds", want, kinds)

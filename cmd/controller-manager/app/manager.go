@@ -149,7 +149,12 @@ func (s *starter) Start(ctx context.Context) error {
 		return nil
 	}
 	nativeGangs := servesNativeGangs(ctx, client)
+	waiter, err := s.options.waiter()
+	if err != nil {
+		return err
+	}
 	err = controllers.Setup(ctx, s.manager, controllers.Options{
+		Waiter:             waiter,
 		NativeGangs:        nativeGangs,
 		ClusterDomain:      s.options.ClusterDomain,
 		UnreadyNodeTimeout: s.options.UnreadyNodeTimeout,

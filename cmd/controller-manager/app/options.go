@@ -3,11 +3,16 @@ package app
 import (
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/copse-dev/copse/pkg/podspec"
 )
 
 // Options are the flags of the controller manager.
@@ -30,6 +35,15 @@ type Options struct {
 	// UnreadyNodeTimeout is how long a node may be not ready until pods that it should have
 	// stopped are force-deleted; 0 for never.
 	UnreadyNodeTimeout time.Duration
+	// StartGateImage is the image of the container that holds a pod's own ones back.
+	StartGateImage string
+	// StartGateImagePullPolicy is when it is pulled; empty for the cluster's default.
+	StartGateImagePullPolicy string
+	// StartGateResources are its requests and limits.
+	StartGateResources map[string]string
+	// StartGateAPIServer is the host and port of kube-apiserver for it; empty for those that
+	// Kubernetes gives to every container.
+	StartGateAPIServer string
 	// Workers is how many keys each controller works on at once.
 	Workers int
 
@@ -51,6 +65,8 @@ func NewOptions() *Options {
 		RenewDeadline:           10 * time.Second,
 		RetryPeriod:             2 * time.Second,
 		ClusterDomain:           "cluster.local",
+		StartGateImage:          "start-gate:latest",
+		StartGateResources:      map[string]string{"cpu": "50m", "memory": "32Mi"},
 		Workers:                 8,
 		Logs:                    logsapi.NewLoggingConfiguration(),
 	}
@@ -69,6 +85,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "Domain of the cluster's DNS.")
 	fs.DurationVar(&o.UnreadyNodeTimeout, "force-delete-after-node-unready", o.UnreadyNodeTimeout, "How long a node may be not ready until terminating pods on it are force-deleted, at least 5m. "+
 		"A node that is cut off may still run them beside their replacements: set it only where something switches such nodes off. 0 for never.")
+	fs.StringVar(&o.StartGateImage, "start-gate-image", o.StartGateImage, "Image of the init container in which pods wait to start, for cliqueStartupType and groupSchedulingConfig.")
+	fs.StringVar(&o.StartGateImagePullPolicy, "start-gate-image-pull-policy", o.StartGateImagePullPolicy, "When that image is pulled: Always, IfNotPresent or Never. Empty for the cluster's default.")
+	fs.StringToStringVar(&o.StartGateResources, "start-gate-resources", o.StartGateResources, "What that container requests, which is its limit as well: else a pod that is Guaranteed would be Burstable.")
+	fs.StringVar(&o.StartGateAPIServer, "start-gate-api-server", o.StartGateAPIServer, "Host and port at which that container reaches kube-apiserver. Empty for those that Kubernetes gives to every container.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects each controller works on at once.")
 	logsapi.AddFlags(o.Logs, fs)
 }
@@ -82,6 +102,9 @@ func (o *Options) Validate() error {
 	if o.ClusterDomain == "" {
 		errs = append(errs, errors.New("--cluster-domain must not be empty"))
 	}
+	if _, err := o.waiter(); err != nil {
+		errs = append(errs, err)
+	}
 	if o.UnreadyNodeTimeout != 0 && o.UnreadyNodeTimeout < minUnreadyNodeTimeout {
 		errs = append(errs, fmt.Errorf("--force-delete-after-node-unready must be 0 or at least %s", minUnreadyNodeTimeout))
 	}
@@ -89,4 +112,30 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("the lease duration must be longer than the renew deadline, and that longer than the retry period"))
 	}
 	return utilerrors.NewAggregate(errs)
+}
+
+// waiter is how pods wait to start. It fails when a flag is wrong.
+func (o *Options) waiter() (podspec.Waiter, error) {
+	out := podspec.Waiter{Image: o.StartGateImage, ImagePullPolicy: corev1.PullPolicy(o.StartGateImagePullPolicy), Resources: corev1.ResourceList{}, APIServer: o.StartGateAPIServer}
+	if o.StartGateImage == "" {
+		return out, errors.New("--start-gate-image must not be empty")
+	}
+	switch out.ImagePullPolicy {
+	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+	default:
+		return out, fmt.Errorf("--start-gate-image-pull-policy is %q, not Always, IfNotPresent or Never", o.StartGateImagePullPolicy)
+	}
+	for name, text := range o.StartGateResources {
+		quantity, err := resource.ParseQuantity(text)
+		if err != nil || quantity.Sign() <= 0 {
+			return out, fmt.Errorf("--start-gate-resources: %s=%s is not a quantity above 0", name, text)
+		}
+		out.Resources[corev1.ResourceName(name)] = quantity
+	}
+	if o.StartGateAPIServer != "" {
+		if _, _, err := net.SplitHostPort(o.StartGateAPIServer); err != nil {
+			return out, fmt.Errorf("--start-gate-api-server must be HOST:PORT: %w", err)
+		}
+	}
+	return out, nil
 }

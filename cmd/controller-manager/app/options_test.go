@@ -20,6 +20,14 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		"defaults":                              {func(*Options) {}, ""},
+		"no image of the waiter":                {func(o *Options) { o.StartGateImage = "" }, "--start-gate-image must not be empty"},
+		"an unknown pull policy":                {func(o *Options) { o.StartGateImagePullPolicy = "Often" }, `--start-gate-image-pull-policy is "Often", not Always, IfNotPresent or Never`},
+		"a known one":                           {func(o *Options) { o.StartGateImagePullPolicy = "Never" }, ""},
+		"resources that are none":               {func(o *Options) { o.StartGateResources = map[string]string{"cpu": "much"} }, "--start-gate-resources: cpu=much is not a quantity above 0"},
+		"resources of nothing":                  {func(o *Options) { o.StartGateResources = map[string]string{"cpu": "0"} }, "--start-gate-resources: cpu=0 is not a quantity above 0"},
+		"no resources":                          {func(o *Options) { o.StartGateResources = nil }, ""},
+		"an API server without a port":          {func(o *Options) { o.StartGateAPIServer = "host" }, "--start-gate-api-server must be HOST:PORT: address host: missing port in address"},
+		"an API server":                         {func(o *Options) { o.StartGateAPIServer = "[::1]:443" }, ""},
 		"no worker":                             {func(o *Options) { o.Workers = 0 }, workers},
 		"fewer":                                 {func(o *Options) { o.Workers = -1 }, workers},
 		"one":                                   {func(o *Options) { o.Workers = 1 }, ""},
@@ -57,6 +65,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 		"--kubeconfig=file", "--metrics-bind-address=0", "--health-probe-bind-address=:1", "--leader-elect=false", "--leader-election-namespace=n",
 		"--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s",
 		"--cluster-domain=d", "--workers=5", "--force-delete-after-node-unready=7m",
+		"--start-gate-image=i", "--start-gate-image-pull-policy=Never", "--start-gate-resources=cpu=1", "--start-gate-api-server=h:1",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +74,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 	expect(t, "options", &Options{
 		Kubeconfig: "file", MetricsBindAddress: "0", HealthProbeBindAddress: ":1", LeaderElect: false, LeaderElectionNamespace: "n",
 		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second, ClusterDomain: "d", Workers: 5, UnreadyNodeTimeout: 7 * time.Minute,
+		StartGateImage: "i", StartGateImagePullPolicy: "Never", StartGateResources: map[string]string{"cpu": "1"}, StartGateAPIServer: "h:1",
 	}, options)
 	if logs == nil || flags.Lookup("v") == nil {
 		t.Error("the verbosity of the log cannot be set")

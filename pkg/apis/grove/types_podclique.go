@@ -55,6 +55,7 @@ type PodCliqueStatus struct {
 	UpdatedReplicas                   int32
 	ScheduledReplicas                 int32
 	ScheduleGatedReplicas             int32
+	StartedReplicas                   int32
 	CompletedIndexes                  string
 	FailedIndexes                     []FailedIndex
 	HPAPodSelector                    *string

@@ -25,7 +25,8 @@ type StartGateList struct {
 
 // StartGateStatus says which cliques may start.
 type StartGateStatus struct {
-	Cliques []StartGateClique
+	Cliques    []StartGateClique
+	Conditions []metav1.Condition
 }
 
 // StartGateClique is the gate of one PodClique.

@@ -29,6 +29,7 @@ import (
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/metrics"
 	"github.com/copse-dev/copse/pkg/naming"
+	"github.com/copse-dev/copse/pkg/podspec"
 	"github.com/copse-dev/copse/pkg/scheduling"
 )
 
@@ -46,6 +47,8 @@ type Reconciler struct {
 	Backend scheduling.Backend
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
+	// Waiter is how pods wait to start, where they do.
+	Waiter podspec.Waiter
 	// UnreadyNodeTimeout is how long a node may be not ready until pods that it should have
 	// stopped are taken for stopped; 0 for ever.
 	UnreadyNodeTimeout time.Duration

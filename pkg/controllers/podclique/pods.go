@@ -34,6 +34,7 @@ func (r *Reconciler) createPods(ctx context.Context, o *observation, indexes []i
 		return err
 	}
 	podContext := podspec.ContextOf(o.set, clique, r.ClusterDomain)
+	podContext.Waiter = r.Waiter
 	need := membersOf(clique)
 	// One place per index: what is told first does not depend on who was fastest.
 	outcomes := make([]error, len(indexes))

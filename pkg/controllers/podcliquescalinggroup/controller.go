@@ -25,6 +25,7 @@ import (
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/metrics"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // Reconciler writes the status of scaling groups.
@@ -57,11 +58,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	now := r.Clock.Now()
-	decision := gang.DecideGroup(snapshotOf(pcs, group, members.Items), now)
+	snapshot := snapshotOf(pcs, group, members.Items)
+	if snapshot.Gate, err = r.gateOf(ctx, pcs, group); err != nil {
+		return reconcile.Result{}, err
+	}
+	decision := gang.DecideGroup(snapshot, now)
 	if !decision.Changed {
 		return reconcile.Result{RequeueAfter: pace.Until(decision.Next, now)}, nil
 	}
-	if len(decision.Confirm) > 0 {
+	if decision.Recycled {
 		if ok, err := r.confirm(ctx, pcs, group, decision, now); err != nil || !ok {
 			return reconcile.Result{}, err
 		}
@@ -100,6 +105,17 @@ func snapshotOf(pcs *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueS
 		Parent:           gang.ParentOf(pcs),
 		TerminationDelay: gang.GroupTerminationDelay(pcs, group),
 	}
+}
+
+// gateOf is the gate of the group's replica, nil when there is none.
+func (r *Reconciler) gateOf(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroup) (*grovev1alpha1.StartGate, error) {
+	replica, _ := labels.ParseIndex(group.Labels[labels.ReplicaIndex])
+	gate := &grovev1alpha1.StartGate{}
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: group.Namespace, Name: naming.Replica(pcs.Name, replica)}, gate)
+	if err != nil || !metav1.IsControlledBy(gate, pcs) {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return gate, nil
 }
 
 // setOf is the set that a group belongs to, nil when there is none any more.

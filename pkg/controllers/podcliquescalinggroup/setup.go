@@ -32,7 +32,19 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 			handler.TypedEnqueueRequestsFromMapFunc(groupOfClique))).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodCliqueSet{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.groupsOfSet), setChanged())).
+		WatchesRawSource(source.Kind(cache, &grovev1alpha1.StartGate{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.groupsOfGate))).
 		Complete(r)
+}
+
+// groupsOfGate are the groups of the set whose gate this is: a barrier that has expired
+// ends the attempts of copies.
+func (r *Reconciler) groupsOfGate(ctx context.Context, gate *grovev1alpha1.StartGate) []reconcile.Request {
+	owner := metav1.GetControllerOfNoCopy(gate)
+	if owner == nil {
+		return nil
+	}
+	return r.groupsOfSet(ctx, &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: gate.Namespace, UID: owner.UID}})
 }
 
 // setChanged lets through what a group's decision depends on: the delays, the parent's

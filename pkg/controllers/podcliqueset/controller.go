@@ -145,23 +145,28 @@ func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSe
 		groups   grovev1alpha1.PodCliqueScalingGroupList
 		gangs    schedulerv1alpha1.PodGangList
 		services corev1.ServiceList
+		gates    grovev1alpha1.StartGateList
 	)
-	for _, list := range []client.ObjectList{&cliques, &groups, &gangs, &services} {
+	for _, list := range []client.ObjectList{&cliques, &groups, &gangs, &services, &gates} {
 		if err := r.Client.List(ctx, list, index.OwnedBy(pcs.Namespace, pcs.UID)...); err != nil {
 			return nil, fmt.Errorf("list %T: %w", list, err)
 		}
 	}
 	o := &observation{
-		children: len(cliques.Items) + len(groups.Items) + len(gangs.Items) + len(services.Items),
+		children: len(cliques.Items) + len(groups.Items) + len(gangs.Items) + len(services.Items) + len(gates.Items),
 		snapshot: gang.SetSnapshot{
 			Set:     pcs,
 			Cliques: byName(cliques.Items),
 			Groups:  make(map[string]*grovev1alpha1.PodCliqueScalingGroup, len(groups.Items)),
 			Gangs:   make(map[string]*schedulerv1alpha1.PodGang, len(gangs.Items)),
+			Gates:   make(map[string]*grovev1alpha1.StartGate, len(gates.Items)),
 		},
 	}
 	for i := range groups.Items {
 		o.snapshot.Groups[groups.Items[i].Name] = &groups.Items[i]
+	}
+	for i := range gates.Items {
+		o.snapshot.Gates[gates.Items[i].Name] = &gates.Items[i]
 	}
 	for i := range gangs.Items {
 		o.snapshot.Gangs[gangs.Items[i].Name] = &gangs.Items[i]

@@ -34,6 +34,8 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 			handler.TypedEnqueueRequestsFromMapFunc(setOf[*grovev1alpha1.PodCliqueScalingGroup]))).
 		WatchesRawSource(source.Kind(cache, &schedulerv1alpha1.PodGang{},
 			handler.TypedEnqueueRequestsFromMapFunc(setOf[*schedulerv1alpha1.PodGang]))).
+		WatchesRawSource(source.Kind(cache, &grovev1alpha1.StartGate{},
+			handler.TypedEnqueueRequestsFromMapFunc(setOf[*grovev1alpha1.StartGate]))).
 		WatchesRawSource(source.Kind(cache, &corev1.Service{},
 			handler.TypedEnqueueRequestsFromMapFunc(setOf[*corev1.Service]), deleted[*corev1.Service]())).
 		WatchesRawSource(source.Kind(cache, &corev1.Pod{},

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -41,6 +42,7 @@ type Reconciler struct {
 	Cache    client.Reader
 	Live     client.Reader
 	Recorder events.EventRecorder
+	Clock    clock.Clock
 }
 
 // Reconcile brings one replica in line with its set.
@@ -56,23 +58,33 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, 
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := planReplica(pcs, key.Replica, have)
-	if p.empty() {
-		return reconcile.Result{}, nil
+	if p := planReplica(pcs, key.Replica, have); !p.empty() {
+		done, err := r.carryOut(ctx, pcs, key, have, p)
+		if !done {
+			return reconcile.Result{}, err
+		}
+		wait, gateErr := r.decideGate(ctx, pcs, key, have, err)
+		return reconcile.Result{RequeueAfter: wait}, errors.Join(err, gateErr)
 	}
+	wait, err := r.decideGate(ctx, pcs, key, have, nil)
+	return reconcile.Result{RequeueAfter: wait}, err
+}
+
+// carryOut writes what was planned, unless the cache is behind what the plan was made from.
+func (r *Reconciler) carryOut(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, key Key, have observed, p plan) (done bool, err error) {
 	current, err := live.Set(ctx, r.Live, key.NamespacedName, key.UID)
 	if err != nil {
-		return reconcile.Result{}, err
+		return false, err
 	}
 	if !agree(pcs, current, key.Replica) {
 		// The cache is behind; the event that brings it up to date comes here again.
 		log.FromContext(ctx).V(1).Info("The cached set is out of date", "set", key.Name)
-		return reconcile.Result{}, nil
+		return false, nil
 	}
 	if ok, err := r.groupsAgree(ctx, have, p); err != nil || !ok {
-		return reconcile.Result{}, err
+		return false, err
 	}
-	return reconcile.Result{}, r.apply(ctx, pcs, p)
+	return true, r.apply(ctx, pcs, p)
 }
 
 // groupsAgree says that the scaling groups whose members the plan makes or removes are
@@ -127,14 +139,19 @@ func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {
 		groups:   map[string]*grovev1alpha1.PodCliqueScalingGroup{},
 		cliques:  map[string]*grovev1alpha1.PodClique{},
 		gangs:    map[string]*schedulerv1alpha1.PodGang{},
+		gates:    map[string]*grovev1alpha1.StartGate{},
+
+		configMaps: map[string]*corev1.ConfigMap{},
 	}
 	var (
 		services corev1.ServiceList
 		groups   grovev1alpha1.PodCliqueScalingGroupList
 		cliques  grovev1alpha1.PodCliqueList
 		gangs    schedulerv1alpha1.PodGangList
+		gates    grovev1alpha1.StartGateList
+		files    corev1.ConfigMapList
 	)
-	for _, list := range []client.ObjectList{&services, &groups, &cliques, &gangs} {
+	for _, list := range []client.ObjectList{&services, &groups, &cliques, &gangs, &gates, &files} {
 		if err := r.Client.List(ctx, list, index.OwnedByReplica(key.Namespace, key.UID, key.Replica)...); err != nil {
 			return observed{}, fmt.Errorf("list %T: %w", list, err)
 		}
@@ -150,6 +167,12 @@ func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {
 	}
 	for i := range gangs.Items {
 		have.gangs[gangs.Items[i].Name] = &gangs.Items[i]
+	}
+	for i := range gates.Items {
+		have.gates[gates.Items[i].Name] = &gates.Items[i]
+	}
+	for i := range files.Items {
+		have.configMaps[files.Items[i].Name] = &files.Items[i]
 	}
 	return have, nil
 }
@@ -191,8 +214,9 @@ func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet
 	if isOwnedBy(obj, pcs.UID) {
 		return nil
 	}
-	r.Recorder.Eventf(pcs, nil, corev1.EventTypeWarning, "NameConflict", "Create", "%s %s exists and belongs to something else", kindOf(obj), key.Name)
-	return fmt.Errorf("%T %s exists and belongs to something else", obj, key.Name)
+	conflict := &conflictError{kind: kindOf(obj), name: key.Name}
+	r.Recorder.Eventf(pcs, nil, corev1.EventTypeWarning, "NameConflict", "Create", "%s", conflict.Error())
+	return conflict
 }
 
 func isOwnedBy(obj client.Object, uid types.UID) bool {
@@ -215,6 +239,10 @@ func kindOf(obj client.Object) string {
 		return "PodClique"
 	case *schedulerv1alpha1.PodGang:
 		return "PodGang"
+	case *grovev1alpha1.StartGate:
+		return "StartGate"
+	case *corev1.ConfigMap:
+		return "ConfigMap"
 	}
 	return fmt.Sprintf("%T", obj)
 }

@@ -139,7 +139,7 @@ func TestReconcile(t *testing.T) {
 		},
 		"a child that exists, and is another's": {
 			objects: []client.Object{newSet()}, live: []client.Object{newSet(), service("other")}, refuse: exists, writes: created,
-			wantErr: "*v1.Service llm-1 exists and belongs to something else",
+			wantErr: "Service llm-1 exists and belongs to something else",
 			events:  []string{"Warning NameConflict Service llm-1 exists and belongs to something else"},
 		},
 		"a child that is refused does not keep the others": {

@@ -24,6 +24,9 @@ type observed struct {
 	groups   map[string]*grovev1alpha1.PodCliqueScalingGroup
 	cliques  map[string]*grovev1alpha1.PodClique
 	gangs    map[string]*schedulerv1alpha1.PodGang
+	gates    map[string]*grovev1alpha1.StartGate
+	// configMaps are those of the gates.
+	configMaps map[string]*corev1.ConfigMap
 }
 
 // plan is what to write. Objects to create come before those that depend on them; what
@@ -51,6 +54,7 @@ func planReplica(pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed) 
 		return p
 	}
 	planService(&p, pcs, replica, have)
+	planGate(&p, pcs, replica, have)
 	planGroups(&p, pcs, replica, have)
 	planCliques(&p, pcs, replica, have)
 	return p
@@ -71,6 +75,12 @@ func planRemoval(have observed) plan {
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.gangs)) {
 		p.removeOne(have.gangs[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(have.gates)) {
+		p.removeOne(have.gates[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(have.configMaps)) {
+		p.removeOne(have.configMaps[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.services)) {
 		p.removeOne(have.services[name])

@@ -21,6 +21,7 @@ import (
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // Setup adds the controller to a manager.
@@ -39,7 +40,35 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*schedulerv1alpha1.PodGang]), childChanged[*schedulerv1alpha1.PodGang]())).
 		WatchesRawSource(source.TypedKind(cache, &corev1.Service{},
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*corev1.Service]), childChanged[*corev1.Service]())).
+		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.StartGate{},
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.StartGate]), childChanged[*grovev1alpha1.StartGate]())).
+		WatchesRawSource(source.TypedKind(cache, &corev1.ConfigMap{},
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*corev1.ConfigMap]))).
+		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodClique{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.keyOfGate), atGateChanged())).
 		Complete(r)
+}
+
+// keyOfGate is the replica of a clique, if there is a gate for its pods.
+func (r *Reconciler) keyOfGate(ctx context.Context, clique *grovev1alpha1.PodClique) []Key {
+	keys := keyOfChild(ctx, clique)
+	if len(keys) == 0 {
+		return nil
+	}
+	gate := types.NamespacedName{Namespace: clique.Namespace, Name: naming.Replica(keys[0].Name, keys[0].Replica)}
+	if err := r.Cache.Get(ctx, gate, &grovev1alpha1.StartGate{}); err != nil {
+		return nil
+	}
+	return keys
+}
+
+// atGateChanged lets through what may open a gate.
+func atGateChanged() predicate.TypedPredicate[*grovev1alpha1.PodClique] {
+	return predicate.TypedFuncs[*grovev1alpha1.PodClique]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodClique]) bool {
+			return gang.AtGate(e.ObjectOld) != gang.AtGate(e.ObjectNew)
+		},
+	}
 }
 
 // setChanged lets through what a replica's children depend on; most updates of a set

@@ -2640,6 +2640,13 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueStatus(ref common.ReferenceCallback
 							Format:      "int32",
 						},
 					},
+					"startedReplicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startedReplicas is how many pods have come to the start barrier: the container that waits there runs, or has ended with 0. Only where groupSchedulingConfig holds the clique.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 					"completedIndexes": {
 						SchemaProps: spec.SchemaProps{
 							Description: "completedIndexes are the indexes whose pods exited with 0, in Training, as \"0-3,7\". They only grow within an attempt.",
@@ -2654,7 +2661,7 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "failedIndexes are the indexes whose pods failed or were lost in this attempt.",
+							Description: "failedIndexes are the indexes whose pods failed or were lost in this attempt. One writer writes it as a whole: tracking the owner of each entry would double its size.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3339,11 +3346,34 @@ func schema_pkg_apis_grove_v1alpha1_StartGateStatus(ref common.ReferenceCallback
 							},
 						},
 					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions of the gate: NameConflict.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.StartGateClique{}.OpenAPIModelName()},
+			v1alpha1.StartGateClique{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 

@@ -125,7 +125,7 @@ const (
 	// ConditionTypeRestarting is on PodCliqueSet once a replica, or a copy of a scaling group,
 	// has been restarted: True until every replica that was is available again.
 	ConditionTypeRestarting = "Restarting"
-	// ConditionTypeNameConflict is on PodClique: an object of another owner holds a name
+	// ConditionTypeNameConflict is on PodClique and StartGate: an object of another owner holds a name
 	// that the clique needs.
 	ConditionTypeNameConflict = "NameConflict"
 	// ConditionTypePodsStuckTerminating is on PodCliqueSet and PodClique: pods that are
@@ -186,6 +186,8 @@ const (
 	ReasonPodsTerminating = "PodsTerminating"
 	// ReasonForeignPod: a pod name is held by a pod of another owner.
 	ReasonForeignPod = "ForeignPod"
+	// ReasonForeignConfigMap: the name of a gate's ConfigMap is held by another owner's.
+	ReasonForeignConfigMap = "ForeignConfigMap"
 	// ReasonTemplateChanged: UpdatePending is True.
 	ReasonTemplateChanged = "TemplateChanged"
 )

@@ -40,6 +40,13 @@ type StartGateStatus struct {
 	// +patchMergeKey=name
 	// +patchStrategy=merge
 	Cliques []StartGateClique `json:"cliques,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
+	// conditions of the gate: NameConflict.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 }
 
 // StartGateClique is the gate of one PodClique.

@@ -39,7 +39,7 @@ func ValidatePodCliqueStatusUpdate(clique, old *grove.PodClique) field.ErrorList
 	errs = append(errs, validateCounts(path, map[string]int32{
 		"replicas": status.Replicas, "oldReplicas": status.OldReplicas, "createdReplicas": status.CreatedReplicas,
 		"readyReplicas": status.ReadyReplicas, "runningReplicas": status.RunningReplicas, "updatedReplicas": status.UpdatedReplicas,
-		"scheduledReplicas": status.ScheduledReplicas, "scheduleGatedReplicas": status.ScheduleGatedReplicas,
+		"scheduledReplicas": status.ScheduledReplicas, "scheduleGatedReplicas": status.ScheduleGatedReplicas, "startedReplicas": status.StartedReplicas,
 	})...)
 	return append(errs, ratchet(clique, old, observedFollowsSpec, createdFollowsObserved, succeededIsComplete, breachFollowsAvailability, partsOfClique)...)
 }
@@ -224,6 +224,6 @@ func partsOfClique(clique *grove.PodClique) field.ErrorList {
 	status := &clique.Status
 	return validateParts(field.NewPath("status"), "replicas", status.Replicas, map[string]int32{
 		"readyReplicas": status.ReadyReplicas, "runningReplicas": status.RunningReplicas, "updatedReplicas": status.UpdatedReplicas,
-		"scheduledReplicas": status.ScheduledReplicas, "scheduleGatedReplicas": status.ScheduleGatedReplicas,
+		"scheduledReplicas": status.ScheduledReplicas, "scheduleGatedReplicas": status.ScheduleGatedReplicas, "startedReplicas": status.StartedReplicas,
 	})
 }

@@ -37,7 +37,7 @@ const (
 // scheduler's own groups.
 func Register(ctx context.Context, indexer client.FieldIndexer, native bool) error {
 	for _, obj := range []client.Object{
-		&grovev1alpha1.PodClique{}, &grovev1alpha1.PodCliqueScalingGroup{}, &schedulerv1alpha1.PodGang{}, &corev1.Service{},
+		&grovev1alpha1.PodClique{}, &grovev1alpha1.PodCliqueScalingGroup{}, &schedulerv1alpha1.PodGang{}, &corev1.Service{}, &grovev1alpha1.StartGate{}, &corev1.ConfigMap{},
 	} {
 		if err := indexer.IndexField(ctx, obj, ownerUID, owners); err != nil {
 			return fmt.Errorf("index %T: %w", obj, err)

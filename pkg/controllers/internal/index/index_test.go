@@ -44,11 +44,13 @@ func keys(i indexer) []string {
 
 func TestRegister(t *testing.T) {
 	want := []string{
+		"*v1.ConfigMap copse.replica", "*v1.ConfigMap metadata.ownerReferences.uid",
 		"*v1.Pod copse.controllerClique", "*v1.Pod copse.terminatingOn", "*v1.Pod metadata.controllerUID",
 		"*v1.Service copse.replica", "*v1.Service metadata.ownerReferences.uid",
 		"*v1alpha1.PodClique copse.replica", "*v1alpha1.PodClique metadata.ownerReferences.uid",
 		"*v1alpha1.PodCliqueScalingGroup copse.replica", "*v1alpha1.PodCliqueScalingGroup metadata.ownerReferences.uid",
 		"*v1alpha1.PodGang copse.replica", "*v1alpha1.PodGang metadata.ownerReferences.uid",
+		"*v1alpha1.StartGate copse.replica", "*v1alpha1.StartGate metadata.ownerReferences.uid",
 	}
 	if diff := cmp.Diff(want, keys(registered(t, false))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -95,7 +95,7 @@ func TestMainEndpointAloneWritesHashes(t *testing.T) {
 
 func TestWarningsGoToWhoeverWritesTheSpec(t *testing.T) {
 	ctx, strategy := context.Background(), newStrategy(Defaults{})
-	inert := func(pcs *grove.PodCliqueSet) { pcs.Spec.GroupSchedulingConfig = &grove.GroupSchedulingConfig{} }
+	inert := func(pcs *grove.PodCliqueSet) { pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{} }
 	old := stored(inert)
 	same, changed := old.DeepCopy(), old.DeepCopy()
 	changed.Generation++

@@ -18,17 +18,11 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		out = append(out, fmt.Sprintf("%s: accepted, but nothing acts on it yet: %s", path, meaning))
 	}
 	spec, path := &pcs.Spec, field.NewPath("spec")
-	if spec.GroupSchedulingConfig != nil {
-		inert(path.Child("groupSchedulingConfig"), "containers do not wait for each other")
-	}
 	if spec.UpdateStrategy != nil {
 		inert(path.Child("updateStrategy"), "running pods do not follow a changed template")
 	}
 
 	template, templatePath := &spec.Template, path.Child("template")
-	if template.StartupType != nil && *template.StartupType != grove.CliqueStartupTypeAnyOrder {
-		inert(templatePath.Child("cliqueStartupType"), "all cliques start at once")
-	}
 	if template.TopologyConstraint != nil {
 		inert(templatePath.Child("topologyConstraint"), "pods are placed freely")
 	}

@@ -51,10 +51,10 @@ func TestWarnings(t *testing.T) {
 			}),
 		},
 		"startupPolicy InOrder":      {tweak: startup(grove.StartupPolicyInOrder)},
-		"groupSchedulingConfig":      {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.GroupSchedulingConfig = &grove.GroupSchedulingConfig{} }, want: []string{"spec.groupSchedulingConfig"}},
+		"groupSchedulingConfig":      {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.GroupSchedulingConfig = &grove.GroupSchedulingConfig{} }},
 		"updateStrategy":             {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{} }, want: []string{"spec.updateStrategy"}},
-		"cliqueStartupType InOrder":  {tweak: startupType(grove.CliqueStartupTypeInOrder), want: []string{template + "cliqueStartupType"}},
-		"cliqueStartupType Explicit": {tweak: startupType(grove.CliqueStartupTypeExplicit), want: []string{template + "cliqueStartupType"}},
+		"cliqueStartupType InOrder":  {tweak: startupType(grove.CliqueStartupTypeInOrder)},
+		"cliqueStartupType Explicit": {tweak: startupType(grove.CliqueStartupTypeExplicit)},
 		"topologyConstraint":         {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TopologyConstraint = constraint }, want: []string{template + "topologyConstraint"}},
 		"terminationDelay":           {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TerminationDelay = delay(time.Hour) }},
 		"resourceSharing": {tweak: func(pcs *grove.PodCliqueSet) {
@@ -105,8 +105,8 @@ func TestWarnings(t *testing.T) {
 			want:  []string{"spec.startupPolicy.rules"},
 		},
 		"startsAfter in AnyOrder": {tweak: startsAfter, want: []string{worker + "spec.startsAfter"}},
-		"startsAfter in InOrder":  {tweak: all(startsAfter, startupType(grove.CliqueStartupTypeInOrder)), want: []string{template + "cliqueStartupType", worker + "spec.startsAfter"}},
-		"startsAfter in Explicit": {tweak: all(startsAfter, startupType(grove.CliqueStartupTypeExplicit)), want: []string{template + "cliqueStartupType"}},
+		"startsAfter in InOrder":  {tweak: all(startsAfter, startupType(grove.CliqueStartupTypeInOrder)), want: []string{worker + "spec.startsAfter"}},
+		"startsAfter in Explicit": {tweak: all(startsAfter, startupType(grove.CliqueStartupTypeExplicit))},
 		"more pods than a set may have": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.Cliques[1].Spec.AutoScalingConfig = &grove.AutoScalingConfig{MaxReplicas: 10000}
 		}, want: []string{"spec", worker + "spec.autoScalingConfig"}},

@@ -45,10 +45,14 @@ type PodCliqueStatusApplyConfiguration struct {
 	ScheduledReplicas *int32 `json:"scheduledReplicas,omitempty"`
 	// scheduleGatedReplicas is how many pods are held by a scheduling gate.
 	ScheduleGatedReplicas *int32 `json:"scheduleGatedReplicas,omitempty"`
+	// startedReplicas is how many pods have come to the start barrier: the container that
+	// waits there runs, or has ended with 0. Only where groupSchedulingConfig holds the clique.
+	StartedReplicas *int32 `json:"startedReplicas,omitempty"`
 	// completedIndexes are the indexes whose pods exited with 0, in Training, as "0-3,7".
 	// They only grow within an attempt.
 	CompletedIndexes *string `json:"completedIndexes,omitempty"`
-	// failedIndexes are the indexes whose pods failed or were lost in this attempt.
+	// failedIndexes are the indexes whose pods failed or were lost in this attempt. One
+	// writer writes it as a whole: tracking the owner of each entry would double its size.
 	FailedIndexes []FailedIndexApplyConfiguration `json:"failedIndexes,omitempty"`
 	// hpaPodSelector selects the pods of the clique, as /scale shows it.
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
@@ -185,6 +189,14 @@ func (b *PodCliqueStatusApplyConfiguration) WithScheduledReplicas(value int32) *
 // If called multiple times, the ScheduleGatedReplicas field is set to the value of the last call.
 func (b *PodCliqueStatusApplyConfiguration) WithScheduleGatedReplicas(value int32) *PodCliqueStatusApplyConfiguration {
 	b.ScheduleGatedReplicas = &value
+	return b
+}
+
+// WithStartedReplicas sets the StartedReplicas field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartedReplicas field is set to the value of the last call.
+func (b *PodCliqueStatusApplyConfiguration) WithStartedReplicas(value int32) *PodCliqueStatusApplyConfiguration {
+	b.StartedReplicas = &value
 	return b
 }
 

@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
 // StartGateStatusApplyConfiguration represents a declarative configuration of the StartGateStatus type for use
 // with apply.
 //
@@ -11,6 +15,8 @@ package v1alpha1
 type StartGateStatusApplyConfiguration struct {
 	// cliques that wait, or have waited, at the gate.
 	Cliques []StartGateCliqueApplyConfiguration `json:"cliques,omitempty"`
+	// conditions of the gate: NameConflict.
+	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
 // StartGateStatusApplyConfiguration constructs a declarative configuration of the StartGateStatus type for use with
@@ -28,6 +34,19 @@ func (b *StartGateStatusApplyConfiguration) WithCliques(values ...*StartGateCliq
 			panic("nil value passed to WithCliques")
 		}
 		b.Cliques = append(b.Cliques, *values[i])
+	}
+	return b
+}
+
+// WithConditions adds the given value to the Conditions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Conditions field.
+func (b *StartGateStatusApplyConfiguration) WithConditions(values ...*v1.ConditionApplyConfiguration) *StartGateStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithConditions")
+		}
+		b.Conditions = append(b.Conditions, *values[i])
 	}
 	return b
 }

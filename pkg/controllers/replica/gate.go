@@ -1,0 +1,135 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
+	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
+	"github.com/copse-dev/copse/pkg/podspec"
+)
+
+// planGate makes the StartGate of a replica whose pods wait, and the ConfigMap that says
+// the same to pods that cannot reach the API.
+func planGate(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed) {
+	if !gang.NeedsGate(pcs) {
+		return
+	}
+	if gate := desiredGate(pcs, replica); have.gates[gate.Name] == nil {
+		p.create = append(p.create, gate)
+	}
+	if configMap := desiredGateConfigMap(pcs, replica); have.configMaps[configMap.Name] == nil {
+		p.create = append(p.create, configMap)
+	}
+}
+
+func desiredGate(pcs *grovev1alpha1.PodCliqueSet, replica int32) *grovev1alpha1.StartGate {
+	name := naming.Replica(pcs.Name, replica)
+	return &grovev1alpha1.StartGate{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: pcs.Namespace, Labels: labels.ForReplica(name, pcs.Name, labels.ComponentStartGate, replica),
+		OwnerReferences: []metav1.OwnerReference{ownedBySet(pcs)},
+	}}
+}
+
+func desiredGateConfigMap(pcs *grovev1alpha1.PodCliqueSet, replica int32) *corev1.ConfigMap {
+	name := naming.GateConfigMap(pcs.Name, replica)
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: pcs.Namespace, Labels: labels.ForReplica(name, pcs.Name, labels.ComponentStartGate, replica),
+		OwnerReferences: []metav1.OwnerReference{ownedBySet(pcs)},
+	}}
+}
+
+// decideGate opens what may be opened, and tells the pods. made is what became of the
+// replica's objects in this pass. It returns how long until a gate expires.
+func (r *Reconciler) decideGate(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, key Key, have observed, made error) (time.Duration, error) {
+	gate := have.gates[naming.Replica(pcs.Name, key.Replica)]
+	if gate == nil || gate.DeletionTimestamp != nil || !gang.NeedsGate(pcs) || gang.ParentOf(pcs) != gang.ParentActive || key.Replica >= pcs.Spec.Replicas {
+		return 0, nil
+	}
+	now := r.Clock.Now()
+	snapshot := gang.GateSnapshot{Set: pcs, Replica: key.Replica, Gate: gate, Cliques: have.cliques, Groups: have.groups}
+	decision := gang.DecideGate(snapshot, now)
+	if len(decision.Expired) > 0 {
+		// The cache may be behind: the last pod may have started in time.
+		if err := r.readLive(ctx, have.cliques, decision.Expired); err != nil {
+			return 0, err
+		}
+		decision = gang.DecideGate(snapshot, now)
+	}
+	setConflict(&decision.Status, gate, made, now)
+	if !apiequality.Semantic.DeepEqual(gate.Status, decision.Status) {
+		updated := gate.DeepCopy()
+		updated.Status = decision.Status
+		if err := r.Client.Status().Update(ctx, updated); err != nil {
+			return 0, fmt.Errorf("write the gate: %w", err)
+		}
+		for _, e := range decision.Events {
+			r.Recorder.Eventf(pcs, gate, e.Type, e.Reason, e.Reason, "%s", e.Message)
+		}
+	}
+	return pace.Until(decision.Next, now), r.writeFile(ctx, have.configMaps[naming.GateConfigMap(pcs.Name, key.Replica)], gang.GateFile(&decision.Status))
+}
+
+// readLive puts PodCliques as they are into what was observed.
+func (r *Reconciler) readLive(ctx context.Context, cliques map[string]*grovev1alpha1.PodClique, read []*grovev1alpha1.PodClique) error {
+	for _, cached := range read {
+		current := &grovev1alpha1.PodClique{}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), current); err != nil {
+			return fmt.Errorf("read PodClique %s: %w", cached.Name, err)
+		}
+		cliques[current.Name] = current
+	}
+	return nil
+}
+
+// writeFile writes the ConfigMap of the gate, if it is ours and says something else.
+func (r *Reconciler) writeFile(ctx context.Context, configMap *corev1.ConfigMap, text string) error {
+	key := podspec.GateFile()
+	if configMap == nil || configMap.DeletionTimestamp != nil || configMap.Data[key] == text {
+		return nil
+	}
+	updated := configMap.DeepCopy()
+	// An empty file would be taken for a gate that is open by who only looks whether it is there.
+	if updated.Data = nil; text != "" {
+		updated.Data = map[string]string{key: text}
+	}
+	if err := r.Client.Update(ctx, updated); err != nil {
+		return fmt.Errorf("write ConfigMap %s: %w", configMap.Name, err)
+	}
+	return nil
+}
+
+// setConflict tells of a ConfigMap that belongs to somebody else: pods that cannot reach
+// the API do not learn that they may start.
+func setConflict(status *grovev1alpha1.StartGateStatus, gate *grovev1alpha1.StartGate, made error, now time.Time) {
+	var conflict *conflictError
+	if errors.As(made, &conflict) && conflict.kind == "ConfigMap" {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: grovev1alpha1.ConditionTypeNameConflict, Status: metav1.ConditionTrue, Reason: grovev1alpha1.ReasonForeignConfigMap,
+			Message:            conflict.Error() + ": it is left alone, and pods that cannot reach the API wait in vain",
+			ObservedGeneration: gate.Generation, LastTransitionTime: metav1.NewTime(now),
+		})
+		return
+	}
+	if made == nil {
+		meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypeNameConflict)
+	}
+}
+
+// conflictError is a name that is taken.
+type conflictError struct{ kind, name string }
+
+func (e *conflictError) Error() string {
+	return fmt.Sprintf("%s %s exists and belongs to something else", e.kind, e.name)
+}

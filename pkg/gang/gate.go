@@ -1,0 +1,297 @@
+package gang
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+)
+
+// Names of the init containers that hold a pod's own containers back (D20, D21).
+const (
+	// BarrierContainer is at the start barrier of seed 002.
+	BarrierContainer = "group-scheduling-init"
+	// OrderContainer waits for the cliques before its own.
+	OrderContainer = "grove-initc"
+)
+
+// WaitContainer is the name of the init container that pods of a clique of the template
+// wait in; empty when they do not wait. A clique that is held at the barrier and by an
+// order waits in one container, for both.
+func WaitContainer(pcs *grovev1alpha1.PodCliqueSet, clique string) string {
+	switch {
+	case isBarrierTarget(pcs, clique):
+		return BarrierContainer
+	case len(parentsOf(pcs, clique)) > 0:
+		return OrderContainer
+	}
+	return ""
+}
+
+// NeedsGate says that some pods of a set wait at a gate.
+func NeedsGate(pcs *grovev1alpha1.PodCliqueSet) bool {
+	return slices.ContainsFunc(pcs.Spec.Template.Cliques, func(clique grovev1alpha1.PodCliqueTemplateSpec) bool {
+		return WaitContainer(pcs, clique.Name) != ""
+	})
+}
+
+// BarrierTimeout is how long after the first pod of a gang has started the others have to;
+// zero for ever.
+func BarrierTimeout(pcs *grovev1alpha1.PodCliqueSet) time.Duration {
+	if pcs.Spec.GroupSchedulingConfig == nil {
+		return 0
+	}
+	return time.Duration(ptr.Deref(pcs.Spec.GroupSchedulingConfig.TimeoutAfterSeconds, 0)) * time.Second
+}
+
+func isBarrierTarget(pcs *grovev1alpha1.PodCliqueSet, clique string) bool {
+	config := pcs.Spec.GroupSchedulingConfig
+	return config != nil && (len(config.TargetCliques) == 0 || slices.Contains(config.TargetCliques, clique))
+}
+
+// parentsOf are the cliques of the template whose pods have to be there before the
+// containers of a clique start.
+func parentsOf(pcs *grovev1alpha1.PodCliqueSet, clique string) []string {
+	cliques := pcs.Spec.Template.Cliques
+	for i := range cliques {
+		switch {
+		case cliques[i].Name != clique:
+		case ptr.Deref(pcs.Spec.Template.StartupType, "") == grovev1alpha1.CliqueStartupTypeInOrder && i > 0:
+			return []string{cliques[i-1].Name}
+		case ptr.Deref(pcs.Spec.Template.StartupType, "") == grovev1alpha1.CliqueStartupTypeExplicit:
+			return cliques[i].Spec.StartsAfter
+		}
+	}
+	return nil
+}
+
+// GateSnapshot is all that the decision about the gate of one replica depends on.
+type GateSnapshot struct {
+	Set     *grovev1alpha1.PodCliqueSet
+	Replica int32
+	Gate    *grovev1alpha1.StartGate
+	// Cliques are the PodCliques of the replica, and Groups its scaling groups, by name.
+	Cliques map[string]*grovev1alpha1.PodClique
+	Groups  map[string]*grovev1alpha1.PodCliqueScalingGroup
+}
+
+// GateDecision is what is to be done about the gate of one replica.
+type GateDecision struct {
+	Status  grovev1alpha1.StartGateStatus
+	Changed bool
+	// Expired are cliques because of which the gate of a gang expires: they are looked at
+	// live before Status is written.
+	Expired []*grovev1alpha1.PodClique
+	Events  []Event
+	// Next is when to look again though nothing has happened; zero for never.
+	Next time.Time
+}
+
+// waiting is a PodClique that waits at the gate.
+type waiter struct {
+	cliqueState
+	attempt int32
+	barrier bool
+	entry   grovev1alpha1.StartGateClique
+	// ready says that the cliques before it are there.
+	ready bool
+}
+
+// DecideGate opens gates, each for a PodClique in an attempt. A gate stays open within the
+// attempt, and nothing opens it but what was seen in that attempt: pods of the cliques
+// before it that are Ready or Succeeded, and at the barrier every pod of the gang that has
+// started (D20, D21).
+func DecideGate(s GateSnapshot, now time.Time) GateDecision {
+	var decision GateDecision
+	set := SetSnapshot{Set: s.Set, Cliques: s.Cliques, Groups: s.Groups}
+	replica := observeReplica(set, s.Replica, set.sizes)
+	waiters := waitersOf(s, replica)
+	barriers := map[string][]*waiter{}
+	for _, w := range waiters {
+		switch {
+		case w.entry.Open || w.entry.Expired:
+		case w.barrier:
+			barriers[w.Gang] = append(barriers[w.Gang], w)
+		case w.ready:
+			w.entry.Open, w.entry.Since = true, ptr.To(metav1.NewTime(now))
+		}
+	}
+	for _, gang := range slices.Sorted(maps.Keys(barriers)) {
+		decideBarrier(s, gang, barriers[gang], &decision, now)
+	}
+	for _, w := range waiters {
+		decision.Status.Cliques = append(decision.Status.Cliques, w.entry)
+	}
+	decision.Status.Conditions = s.Gate.Status.Conditions
+	decision.Changed = !apiequality.Semantic.DeepEqual(s.Gate.Status, decision.Status)
+	return decision
+}
+
+// waitersOf are the PodCliques that wait, or have waited, with what the gate says of their
+// attempt.
+func waitersOf(s GateSnapshot, replica replicaState) []*waiter {
+	before := map[string]grovev1alpha1.StartGateClique{}
+	for _, entry := range s.Gate.Status.Cliques {
+		before[entry.Name] = entry
+	}
+	var out []*waiter
+	for _, clique := range replica.cliques {
+		if WaitContainer(s.Set, clique.Template.Name) == "" {
+			continue
+		}
+		w := &waiter{cliqueState: clique, attempt: replica.attempt + clique.copyAttempt, barrier: isBarrierTarget(s.Set, clique.Template.Name)}
+		w.entry = before[clique.Name]
+		if w.entry.Name == "" || w.entry.Attempt < w.attempt {
+			w.entry = grovev1alpha1.StartGateClique{Name: clique.Name, Attempt: w.attempt}
+		}
+		// An entry of a later attempt than what was read is left as it is.
+		w.ready = w.entry.Attempt == w.attempt && areThere(s.Set, replica, clique)
+		out = append(out, w)
+	}
+	return out
+}
+
+// areThere says that each clique that one waits for has its minimum of pods Ready or
+// Succeeded. In the same scaling group that is the clique of its own copy; elsewhere it is
+// the cliques of the base gang.
+func areThere(pcs *grovev1alpha1.PodCliqueSet, replica replicaState, child cliqueState) bool {
+	for _, name := range parentsOf(pcs, child.Template.Name) {
+		found := false
+		for _, parent := range replica.cliques {
+			sameGroup := parent.Group != nil && child.Group != nil && parent.GroupName == child.GroupName
+			if parent.Template.Name != name || (sameGroup && parent.Copy != child.Copy) || (!sameGroup && parent.Gang != parent.BaseGang) {
+				continue
+			}
+			if !isCurrent(parent.object, replica.attempt+parent.copyAttempt) || !hasSome(parent.object) {
+				return false
+			}
+			found = true
+		}
+		// No gate is opened by cliques that are not there.
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// hasSome says that the minimum of a clique is there, of at least one pod.
+func hasSome(clique *grovev1alpha1.PodClique) bool {
+	return Available(clique) >= max(effectiveMinAvailable(&clique.Spec), 1)
+}
+
+// CliqueAtGate is what a gate looks at of a PodClique.
+type CliqueAtGate struct {
+	attempt int32
+	// started is whether no pod, some, or all have started.
+	started int32
+	isThere bool
+}
+
+// AtGate reads what a gate looks at.
+func AtGate(clique *grovev1alpha1.PodClique) CliqueAtGate {
+	out := CliqueAtGate{attempt: clique.Status.ObservedAttempt, isThere: hasSome(clique)}
+	switch started := clique.Status.StartedReplicas; {
+	case started >= clique.Spec.Replicas:
+		out.started = 2
+	case started > 0:
+		out.started = 1
+	}
+	return out
+}
+
+// decideBarrier opens the gates of a gang's targets when all their pods have started, or
+// lets them expire together.
+func decideBarrier(s GateSnapshot, gang string, targets []*waiter, decision *GateDecision, now time.Time) {
+	all, some, ready := true, false, true
+	var missing []string
+	for _, w := range targets {
+		ready = ready && w.ready
+		var have, want int32 = 0, w.Template.Spec.Replicas
+		if w.object != nil {
+			want = w.object.Spec.Replicas
+			if w.object.Spec.Attempt == w.entry.Attempt && isCurrent(w.object, w.attempt) {
+				have = w.object.Status.StartedReplicas
+			}
+		}
+		some = some || have > 0
+		if want == 0 || have < want {
+			all = false
+			missing = append(missing, fmt.Sprintf("%s: %d of %d pods have started", w.Name, have, want))
+		}
+	}
+	if all && ready {
+		for _, w := range targets {
+			w.entry.Open, w.entry.Since = true, ptr.To(metav1.NewTime(now))
+		}
+		return
+	}
+	if !some || !ready {
+		// The time runs from the first pod on, once nothing else holds the gang back.
+		return
+	}
+	first := now
+	for _, w := range targets {
+		if at := w.entry.FirstStarted; at != nil && at.Time.Before(first) {
+			first = at.Time
+		}
+	}
+	timeout := BarrierTimeout(s.Set)
+	for _, w := range targets {
+		if w.entry.FirstStarted == nil {
+			w.entry.FirstStarted = ptr.To(metav1.NewTime(first))
+		}
+	}
+	if timeout == 0 {
+		return
+	}
+	// Times on record are of whole seconds; the deadline is never early.
+	due := deadline(metav1.NewTime(first), timeout)
+	if now.Before(due) {
+		decision.Next = earliest(decision.Next, due)
+		return
+	}
+	for _, w := range targets {
+		w.entry.Expired, w.entry.Since = true, ptr.To(metav1.NewTime(now))
+		if w.object != nil {
+			decision.Expired = append(decision.Expired, w.object)
+		}
+	}
+	decision.Events = append(decision.Events, Event{corev1.EventTypeWarning, EventStartBarrierExpired,
+		fmt.Sprintf("gang %s: %s after the first has, %s", gang, "not all pods have started "+timeout.String(), firstOf(missing))})
+}
+
+// GateFile is what the ConfigMap of a gate says, for pods that cannot reach the API: a line
+// for each PodClique whose gate is open, with its attempt.
+func GateFile(status *grovev1alpha1.StartGateStatus) string {
+	var lines []string
+	for _, entry := range status.Cliques {
+		if entry.Open {
+			lines = append(lines, fmt.Sprintf("%s %d\n", entry.Name, entry.Attempt))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// expiredEntry is what a gate says of a PodClique whose barrier has expired in an attempt;
+// nil when it has not.
+func expiredEntry(gate *grovev1alpha1.StartGate, clique string, attempt int32) *grovev1alpha1.StartGateClique {
+	if gate == nil {
+		return nil
+	}
+	for i := range gate.Status.Cliques {
+		if entry := &gate.Status.Cliques[i]; entry.Name == clique && entry.Attempt == attempt && entry.Expired && entry.Since != nil {
+			return entry
+		}
+	}
+	return nil
+}
