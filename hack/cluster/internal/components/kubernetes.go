@@ -55,6 +55,8 @@ func kubeAPIServer(c Config) Component {
 			flag("kubelet-client-certificate", keys.Cert(certs.KubeletClient)),
 			flag("kubelet-client-key", keys.Key(certs.KubeletClient)),
 			flag("kubelet-certificate-authority", keys.Cert(certs.ClusterCA)),
+			// No name server knows nodes.
+			flag("kubelet-preferred-address-types", "InternalIP"),
 
 			flag("feature-gates", workloads),
 			flag("runtime-config", "scheduling.k8s.io/v1beta1=true"),
