@@ -3,16 +3,17 @@
 //
 //	sleep=DURATION          wait, such as 500ms
 //	exit=CODE               end
-//	exit-by=VARIABLE:CODES  end with that of the comma-separated codes which the
-//	                        environment variable numbers, from 0; the last is for
-//	                        all higher numbers
+//	exit-once=PATH:CODE     end, and make a file; if it is there already, go on
+//	when=VARIABLE:VALUE     skip the next step unless the environment variable has
+//	                        this value; several in a row all have to hold
 //	touch=PATH              make a file
 //	remove=PATH             remove a file, which need not exist
 //	await=PATH              wait until a file exists
 //	print=PATH              print a file
 //	env                     print the environment
-//	wait-term               wait for SIGTERM; in all other steps it ends the
-//	                        program, with 143
+//	wait-term               wait for SIGTERM, and go on
+//	on-term=CODE            with what SIGTERM ends the program in all other steps
+//	                        from now on; before, with 143
 //	allocate=MIB            use that much memory
 //	listen=PORT             answer HTTP from now on
 //	get=PATH                ask kube-apiserver, as a client in a pod does, and end
@@ -46,7 +47,7 @@ func main() {
 		os.Exit(misused)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	code := run(ctx, steps, &machine{out: os.Stdout, environ: os.Environ(), account: accountFolder})
+	code := run(ctx, steps, newMachine(os.Stdout, os.Environ(), accountFolder))
 	stop()
 	os.Exit(code)
 }

@@ -13,6 +13,8 @@ import (
 type step struct {
 	text string
 	do   func(context.Context, *machine) error
+	// condition says that it only decides whether the next step is taken.
+	condition bool
 }
 
 // parse reads all steps before the first is taken: a mistake in the last one
@@ -25,7 +27,7 @@ func parse(args []string) ([]step, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", arg, err)
 		}
-		steps[i] = step{text: arg, do: do}
+		steps[i] = step{text: arg, do: do, condition: name == "when"}
 	}
 	return steps, nil
 }
@@ -48,8 +50,13 @@ func parseStep(name, value string, given bool) (func(context.Context, *machine) 
 	case "exit":
 		code, err := parseCode(value)
 		return func(context.Context, *machine) error { return exit(code) }, err
-	case "exit-by":
-		return parseExitBy(value)
+	case "exit-once":
+		return parseExitOnce(value)
+	case "when":
+		return parseWhen(value)
+	case "on-term":
+		code, err := parseCode(value)
+		return onTerm(code), err
 	case "touch":
 		return touch(value), nil
 	case "remove":
@@ -79,18 +86,20 @@ func parseCode(text string) (int, error) {
 	return int(code), err
 }
 
-func parseExitBy(value string) (func(context.Context, *machine) error, error) {
-	variable, list, found := strings.Cut(value, ":")
+func parseExitOnce(value string) (func(context.Context, *machine) error, error) {
+	// Paths may have colons, codes have none.
+	at := strings.LastIndex(value, ":")
+	if at < 1 {
+		return nil, fmt.Errorf("want PATH:CODE")
+	}
+	code, err := parseCode(value[at+1:])
+	return exitOnce(value[:at], code), err
+}
+
+func parseWhen(value string) (func(context.Context, *machine) error, error) {
+	variable, wanted, found := strings.Cut(value, ":")
 	if !found || variable == "" {
-		return nil, fmt.Errorf("want VARIABLE:CODES")
+		return nil, fmt.Errorf("want VARIABLE:VALUE")
 	}
-	var codes []int
-	for text := range strings.SplitSeq(list, ",") {
-		code, err := parseCode(text)
-		if err != nil {
-			return nil, err
-		}
-		codes = append(codes, code)
-	}
-	return exitBy(variable, codes), nil
+	return when(variable, wanted), nil
 }

@@ -20,11 +20,20 @@ type machine struct {
 	environ []string
 	// account is the folder with the credentials of the pod.
 	account string
+	// onTerm is the code that SIGTERM ends the program with.
+	onTerm int
 	// held is what allocate holds.
 	held [][]byte
 	// terminated says that SIGTERM was waited for.
 	terminated bool
 }
+
+func newMachine(out io.Writer, environ []string, account string) *machine {
+	return &machine{out: out, environ: environ, account: account, onTerm: terminated}
+}
+
+// errSkip is what a condition returns that does not hold.
+var errSkip = errors.New("skip the next step")
 
 // exit is the error by which a step ends the program.
 type exit int
@@ -33,14 +42,22 @@ func (e exit) Error() string { return "exit with " + strconv.Itoa(int(e)) }
 
 // run takes the steps and returns the code of the program.
 func run(ctx context.Context, steps []step, m *machine) int {
+	skip := false
 	for _, s := range steps {
+		if skip {
+			skip = s.condition
+			continue
+		}
 		err := s.do(ctx, m)
 		var code exit
 		switch {
+		case errors.Is(err, errSkip):
+			skip = true
+			continue
 		case errors.As(err, &code):
 			return int(code)
 		case err != nil && ctx.Err() != nil:
-			return terminated
+			return m.onTerm
 		case err != nil:
 			fmt.Fprintf(m.out, "%s: %v\n", s.text, err)
 			return 1
@@ -72,17 +89,29 @@ func sleep(d time.Duration) func(context.Context, *machine) error {
 	}
 }
 
-func exitBy(variable string, codes []int) func(context.Context, *machine) error {
+func onTerm(code int) func(context.Context, *machine) error {
+	return func(_ context.Context, m *machine) error {
+		m.onTerm = code
+		return nil
+	}
+}
+
+func exitOnce(path string, code int) func(context.Context, *machine) error {
+	return func(ctx context.Context, m *machine) error {
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		}
+		return errors.Join(touch(path)(ctx, m), exit(code))
+	}
+}
+
+func when(variable, wanted string) func(context.Context, *machine) error {
 	return func(_ context.Context, m *machine) error {
 		value, err := m.lookUp(variable)
-		if err != nil {
-			return err
+		if err == nil && value != wanted {
+			return errSkip
 		}
-		number, err := strconv.ParseUint(value, 10, 16)
-		if err != nil {
-			return err
-		}
-		return exit(codes[min(int(number), len(codes)-1)])
+		return err
 	}
 }
 

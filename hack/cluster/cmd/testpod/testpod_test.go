@@ -16,7 +16,7 @@ import (
 
 func TestSteps(t *testing.T) {
 	dir := t.TempDir()
-	there, gone := filepath.Join(dir, "there"), filepath.Join(dir, "gone")
+	there, gone, once := filepath.Join(dir, "there"), filepath.Join(dir, "gone"), filepath.Join(dir, "once")
 	if err := os.WriteFile(there, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -29,11 +29,15 @@ func TestSteps(t *testing.T) {
 		{args: "", code: 0},
 		{args: "exit=3", code: 3},
 		{args: "sleep=1ms exit=0 exit=1", code: 0},
-		{args: "exit-by=ATTEMPT:137,5,0", env: "ATTEMPT=0", code: 137},
-		{args: "exit-by=ATTEMPT:137,5,0", env: "ATTEMPT=1", code: 5},
-		{args: "exit-by=ATTEMPT:137,5,0", env: "ATTEMPT=9", code: 0},
-		{args: "exit-by=ATTEMPT:7", env: "OTHER=0", code: 1, out: "exit-by=ATTEMPT:7: ATTEMPT is not in the environment\n"},
-		{args: "exit-by=ATTEMPT:7", env: "ATTEMPT=", code: 1, out: "exit-by=ATTEMPT:7: strconv.ParseUint: parsing \"\": invalid syntax\n"},
+		{args: "when=ATTEMPT:0 exit=3 exit=4", env: "ATTEMPT=0", code: 3},
+		{args: "when=ATTEMPT:0 exit=3 exit=4", env: "ATTEMPT=1", code: 4},
+		{args: "when=ATTEMPT:0 when=INDEX:1 exit=3 exit=4", env: "ATTEMPT=0 INDEX=1", code: 3},
+		{args: "when=ATTEMPT:0 when=INDEX:1 exit=3 exit=4", env: "ATTEMPT=0 INDEX=0", code: 4},
+		{args: "when=ATTEMPT:0 when=INDEX:1 exit=3 exit=4", env: "ATTEMPT=1 INDEX=1", code: 4},
+		{args: "when=ATTEMPT:0 exit=3", env: "OTHER=0", code: 1, out: "when=ATTEMPT:0: ATTEMPT is not in the environment\n"},
+		{args: "exit-once=" + there + ":5 exit=4", code: 4},
+		{args: "exit-once=" + once + ":5 exit=4", code: 5},
+		{args: "exit-once=" + once + ":5 exit=4", code: 4},
 		{args: "env", env: "A=1", code: 0, out: "A=1\n"},
 		{args: "await=" + there + " exit=4", code: 4},
 		{args: "fail-if=" + there, code: 1},
@@ -47,7 +51,7 @@ func TestSteps(t *testing.T) {
 		{args: "allocate=1 exit=4", code: 4},
 	} {
 		var out bytes.Buffer
-		m := &machine{out: &out, environ: strings.Fields(tc.env)}
+		m := newMachine(&out, strings.Fields(tc.env), "")
 		if code := run(t.Context(), steps(t, tc.args), m); code != tc.code || out.String() != tc.out {
 			t.Errorf("%q ends with %d, want %d, and says %q, want %q", tc.args, code, tc.code, out.String(), tc.out)
 		}
@@ -57,7 +61,7 @@ func TestSteps(t *testing.T) {
 func TestMistakesAreFoundBeforeTheFirstStep(t *testing.T) {
 	for _, arg := range []string{
 		"", "nothing", "nothing=1", "exit", "exit=", "exit=-1", "exit=256", "exit=x", "sleep=5", "env=1", "wait-term=0",
-		"exit-by=A", "exit-by=:1", "exit-by=A:", "exit-by=A:1,", "allocate=x", "listen=70000",
+		"when=A", "when=:1", "exit-once=/a", "exit-once=:1", "exit-once=/a:x", "on-term=x", "allocate=x", "listen=70000",
 	} {
 		if _, err := parse([]string{"touch=/never", arg}); err == nil {
 			t.Errorf("%q is a step", arg)
@@ -72,6 +76,7 @@ func TestTerm(t *testing.T) {
 	}{
 		{"sleep=1h", 143},
 		{"await=/does/not/exist", 143},
+		{"on-term=0 sleep=1h", 0},
 		{"wait-term", 0},
 		{"wait-term exit=7", 7},
 		// What comes after it is not disturbed.
@@ -80,7 +85,7 @@ func TestTerm(t *testing.T) {
 		ctx, term := context.WithCancel(t.Context())
 		ended := make(chan int, 1)
 		all := steps(t, tc.args)
-		go func() { ended <- run(ctx, all, &machine{out: &bytes.Buffer{}}) }()
+		go func() { ended <- run(ctx, all, newMachine(&bytes.Buffer{}, nil, "")) }()
 		select {
 		case code := <-ended:
 			t.Errorf("%q ends with %d by itself", tc.args, code)
@@ -112,7 +117,7 @@ func TestGet(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	m := &machine{out: &out, environ: []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port}, account: account}
+	m := newMachine(&out, []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port}, account)
 	if code := run(t.Context(), steps(t, "get=/readyz exit=4"), m); code != 4 {
 		t.Errorf("get ends with %d: %s", code, &out)
 	}
@@ -137,7 +142,7 @@ func TestListen(t *testing.T) {
 	if err := probe.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code := run(t.Context(), steps(t, "listen="+port), &machine{out: &bytes.Buffer{}}); code != 0 {
+	if code := run(t.Context(), steps(t, "listen="+port), newMachine(&bytes.Buffer{}, nil, "")); code != 0 {
 		t.Fatalf("listen ends with %d", code)
 	}
 	resp, err := http.Get("http://127.0.0.1:" + port + "/healthz")

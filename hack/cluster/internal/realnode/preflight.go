@@ -22,11 +22,18 @@ const longestSocket = 107
 // Preflight returns what this machine lacks for a real node, one error for each
 // thing, nil if it lacks nothing.
 func Preflight() error {
-	if uid := os.Geteuid(); uid != 0 {
-		// The rest would fail for this reason alone.
-		return errors.Join(fmt.Errorf("root: this is user %d", uid), checkPrograms())
+	if err := checkRoot(); err != nil {
+		// The other privileges would be missing for this reason alone.
+		return errors.Join(err, checkPrograms())
 	}
 	return errors.Join(checkMounts(), checkNetwork(), checkCgroups(), checkKernelLog(), checkPrograms())
+}
+
+func checkRoot() error {
+	if uid := os.Geteuid(); uid != 0 {
+		return fmt.Errorf("root: this is user %d", uid)
+	}
+	return nil
 }
 
 // CheckDir returns whether sockets in a state folder have short enough paths.
