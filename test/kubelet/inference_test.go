@@ -25,7 +25,8 @@ func TestInferenceCountsPodsThatTheirProbesCallReady(t *testing.T) {
 		FailureThreshold: 30,
 		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(8080)}},
 	}
-	fetch := runs("fetch", "await=/weights/go", "touch=/weights/model")
+	// It ends a while after the command that lets it go on, which would be killed with it.
+	fetch := runs("fetch", "await=/weights/go", "sleep=1s", "touch=/weights/model")
 	for _, container := range []*corev1.Container{&server, &fetch} {
 		container.VolumeMounts = []corev1.VolumeMount{{Name: "weights", MountPath: "/weights"}}
 	}
