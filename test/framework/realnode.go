@@ -62,11 +62,11 @@ func missingForRealNode() (string, error) {
 	switch {
 	case err == nil:
 		return "", nil
-	case errors.As(err, &failed):
+	case errors.As(err, &failed) && failed.ExitCode() == 1:
 		lines := strings.TrimPrefix(strings.TrimSpace(string(out)), "cluster: ")
 		return strings.ReplaceAll(lines, "\n", "; "), nil
 	default:
-		return "", fmt.Errorf("%w: run 'make build' first", err)
+		return "", fmt.Errorf("%w: run 'make build' first\n%s", err, out)
 	}
 }
 

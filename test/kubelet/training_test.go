@@ -55,12 +55,9 @@ func TestTrainingFailsWithTheExitCodeOfAContainer(t *testing.T) {
 	if failed == nil || failed.Reason != grovev1alpha1.ReasonMaxRestartsExceeded {
 		t.Fatalf("condition Failed is %+v", failed)
 	}
-	// Only the pod that failed is left, and the one that was told to go is gone.
-	left := ns.WaitForPods(1, 10*time.Second, hasPhase(corev1.PodFailed))
-	if len(left) != 1 {
-		t.Errorf("%d pods are left", len(left))
-	}
-	victim := podOf(t, left, "1")
+	// The one that was told to go goes, and the one that failed stays to be read.
+	victim := podOf(t, ns.WaitForPods(1, time.Minute, hasPhase(corev1.PodFailed)), "1")
+	ns.WaitForPods(0, time.Minute, func(pod *corev1.Pod) bool { return pod.UID != victim.UID })
 	if want := victim.Name + " failed (exit code 3) on node " + cluster.RealNode.Name; !strings.Contains(failed.Message, want) {
 		t.Errorf("the message lacks %q: %s", want, failed.Message)
 	}
