@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -36,17 +35,17 @@ func TestInferenceCountsPodsThatTheirProbesCallReady(t *testing.T) {
 	apply(t, ns, set(grovev1alpha1.WorkloadTypeInference, 2, pod))
 
 	// D18: a pod whose init containers run counts as one that runs, not as available.
-	pods := ns.WaitForPods(2, time.Minute, func(pod *corev1.Pod) bool {
+	pods := ns.WaitForPods(2, patience, func(pod *corev1.Pod) bool {
 		init := pod.Status.InitContainerStatuses
 		return len(init) == 1 && init[0].State.Running != nil
 	})
-	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetRunning, time.Minute)
+	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetRunning, patience)
 	waitForCounts(ns, counts{ready: 0, running: 2, replicas: 0})
 
 	for i := range pods {
 		touch(t, ns, &pods[i], "fetch", "/weights/go")
 	}
-	pods = ns.WaitForPods(2, time.Minute, func(pod *corev1.Pod) bool {
+	pods = ns.WaitForPods(2, patience, func(pod *corev1.Pod) bool {
 		main := pod.Status.ContainerStatuses
 		return len(main) == 1 && main[0].Started != nil && *main[0].Started
 	})
@@ -68,7 +67,7 @@ func TestInferenceCountsPodsThatTheirProbesCallReady(t *testing.T) {
 type counts struct{ ready, running, replicas int32 }
 
 func waitForCounts(ns *framework.Namespace, want counts) {
-	ns.Eventually(30*time.Second, func(context.Context) error {
+	ns.Eventually(patience, func(context.Context) error {
 		clique, pcs := ns.PodClique("job-0-worker").Status, ns.Set("job").Status
 		if got := (counts{clique.ReadyReplicas, clique.RunningReplicas, pcs.AvailableReplicas}); got != want {
 			return fmt.Errorf("counts are %+v, want %+v", got, want)

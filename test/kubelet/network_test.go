@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,8 +32,8 @@ func TestPodsReachTheAPIAndCanBeCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ns.WaitForPods(1, time.Minute, framework.IsReady)
-	ns.Eventually(30*time.Second, func(context.Context) error {
+	ns.WaitForPods(1, patience, framework.IsReady)
+	ns.Eventually(patience, func(context.Context) error {
 		_, err := ns.Exec(pod, "main", "get=/version")
 		return err
 	})
@@ -48,7 +47,7 @@ func TestPodsReachTheAPIAndCanBeCutOff(t *testing.T) {
 	if _, err := configMaps.Update(ctx, gate, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	ns.WaitForPods(1, 30*time.Second, hasPhase(corev1.PodSucceeded))
+	ns.WaitForPods(1, patience, hasPhase(corev1.PodSucceeded))
 	if log := ns.Kubectl("logs", pod.Name); !strings.HasPrefix(log, "200 OK") || !strings.HasSuffix(log, "job-0-worker 0\n") {
 		t.Errorf("the pod says %q", log)
 	}
@@ -64,7 +63,7 @@ func TestOtherPodsGoToOtherNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pod := range ns.WaitForPods(1, time.Minute, framework.IsReady) {
+	for _, pod := range ns.WaitForPods(1, patience, framework.IsReady) {
 		if pod.Spec.NodeName == cluster.RealNode.Name {
 			t.Errorf("it is on %s", pod.Spec.NodeName)
 		}

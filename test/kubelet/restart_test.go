@@ -25,7 +25,7 @@ func TestACrashLoopFailsTheAttempt(t *testing.T) {
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure
 	apply(t, ns, set(grovev1alpha1.WorkloadTypeTraining, 2, pod))
 
-	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetFailed, time.Minute).Status
+	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetFailed, patience).Status
 	failed := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeFailed)
 	if failed == nil || failed.Reason != grovev1alpha1.ReasonMaxRestartsExceeded {
 		t.Fatalf("condition Failed is %+v", failed)
@@ -51,15 +51,15 @@ func TestAContainerThatTheKubeletStartsAgainIsNoFailure(t *testing.T) {
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure
 	pcs := set(grovev1alpha1.WorkloadTypeTraining, 2, pod)
 	// The pod is not Ready while its container is down (D13).
-	pcs.Spec.Template.TerminationDelay = &metav1.Duration{Duration: time.Minute}
+	pcs.Spec.Template.TerminationDelay = &metav1.Duration{Duration: 10 * time.Minute}
 	apply(t, ns, pcs)
 
-	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute).Status
+	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience).Status
 	clique := ns.PodClique("job-0-worker")
 	if status.RestartCount != 0 || len(clique.Status.FailedIndexes) != 0 {
 		t.Errorf("restartCount is %d, failedIndexes %+v", status.RestartCount, clique.Status.FailedIndexes)
 	}
-	pods := ns.WaitForPods(2, 10*time.Second, hasPhase(corev1.PodSucceeded))
+	pods := ns.WaitForPods(2, patience, hasPhase(corev1.PodSucceeded))
 	if got := podOf(t, pods, "1").Status.ContainerStatuses[0].RestartCount; got != 1 {
 		t.Errorf("the container was started again %d times", got)
 	}
@@ -71,12 +71,12 @@ func TestAnEvictedTrainerThatExitsWithZeroIsReplaced(t *testing.T) {
 	t.Parallel()
 	ns := cluster.Namespace(t)
 	pcs := set(grovev1alpha1.WorkloadTypeTraining, 2, onRealNode(runs("main", "on-term=0", "await=/done", "exit=0")))
-	pcs.Spec.Template.TerminationDelay = &metav1.Duration{Duration: 2 * time.Minute}
+	pcs.Spec.Template.TerminationDelay = &metav1.Duration{Duration: 10 * time.Minute}
 	apply(t, ns, pcs)
-	first := podOf(t, ns.WaitForPods(2, time.Minute, framework.IsReady), "1")
+	first := podOf(t, ns.WaitForPods(2, patience, framework.IsReady), "1")
 
 	ns.Evict(first.Name)
-	pods := ns.WaitForPods(1, time.Minute, func(pod *corev1.Pod) bool {
+	pods := ns.WaitForPods(1, patience, func(pod *corev1.Pod) bool {
 		return pod.Labels[labels.PodIndex] == "1" && pod.UID != first.UID && framework.IsReady(pod)
 	})
 	clique := ns.PodClique("job-0-worker")
@@ -96,5 +96,5 @@ func TestAnEvictedTrainerThatExitsWithZeroIsReplaced(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
+	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,7 +24,7 @@ func TestTrainingSucceedsWhenContainersExitWithZero(t *testing.T) {
 		// A pod that finished before the others has to stay finished until they have.
 		runs("main", "env", "when="+indexVariable+":2", "sleep=3s", "sleep=500ms", "exit=0"),
 	)))
-	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute).Status
+	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience).Status
 	if status.SucceededReplicas != 1 || status.RestartCount != 0 {
 		t.Errorf("the status is %+v", status)
 	}
@@ -33,7 +32,7 @@ func TestTrainingSucceedsWhenContainersExitWithZero(t *testing.T) {
 	if clique.Status.CompletedIndexes != "0-2" || len(clique.Status.FailedIndexes) != 0 {
 		t.Errorf("the status of the clique is %+v", clique.Status)
 	}
-	for _, pod := range ns.WaitForPods(3, 10*time.Second, hasPhase(corev1.PodSucceeded)) {
+	for _, pod := range ns.WaitForPods(3, patience, hasPhase(corev1.PodSucceeded)) {
 		if pod.Spec.NodeName != cluster.RealNode.Name {
 			t.Errorf("%s ran on %s", pod.Name, pod.Spec.NodeName)
 		}
@@ -50,14 +49,14 @@ func TestTrainingFailsWithTheExitCodeOfAContainer(t *testing.T) {
 	apply(t, ns, set(grovev1alpha1.WorkloadTypeTraining, 2, onRealNode(
 		runs("main", "when="+indexVariable+":1", "sleep=1s", "when="+indexVariable+":1", "exit=3", "wait-term"),
 	)))
-	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetFailed, time.Minute).Status
+	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetFailed, patience).Status
 	failed := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeFailed)
 	if failed == nil || failed.Reason != grovev1alpha1.ReasonMaxRestartsExceeded {
 		t.Fatalf("condition Failed is %+v", failed)
 	}
 	// The one that was told to go goes, and the one that failed stays to be read.
-	victim := podOf(t, ns.WaitForPods(1, time.Minute, hasPhase(corev1.PodFailed)), "1")
-	ns.WaitForPods(0, time.Minute, func(pod *corev1.Pod) bool { return pod.UID != victim.UID })
+	victim := podOf(t, ns.WaitForPods(1, patience, hasPhase(corev1.PodFailed)), "1")
+	ns.WaitForPods(0, patience, func(pod *corev1.Pod) bool { return pod.UID != victim.UID })
 	if want := victim.Name + " failed (exit code 3) on node " + cluster.RealNode.Name; !strings.Contains(failed.Message, want) {
 		t.Errorf("the message lacks %q: %s", want, failed.Message)
 	}
@@ -78,11 +77,11 @@ func TestTrainingRestartsWhenTheKernelKillsAContainer(t *testing.T) {
 	pcs.Spec.TrainingSpec = &grovev1alpha1.TrainingSpec{MaxRestarts: ptr.To[int32](1)}
 	apply(t, ns, pcs)
 
-	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute).Status
+	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience).Status
 	if status.RestartCount != 1 || status.ReplicaStatuses[0].Attempt != 1 {
 		t.Errorf("restartCount is %d, the replica's attempt %d", status.RestartCount, status.ReplicaStatuses[0].Attempt)
 	}
-	for _, pod := range ns.WaitForPods(3, 10*time.Second, hasPhase(corev1.PodSucceeded)) {
+	for _, pod := range ns.WaitForPods(3, patience, hasPhase(corev1.PodSucceeded)) {
 		if pod.Labels[labels.RestartAttempt] != "1" {
 			t.Errorf("%s of attempt %s is still there", pod.Name, pod.Labels[labels.RestartAttempt])
 		}
@@ -97,7 +96,7 @@ func TestTrainingFailsWhenAnInitContainerFails(t *testing.T) {
 	pod := onRealNode(runs("main", "wait-term"))
 	pod.InitContainers = []corev1.Container{runs("fetch", "sleep=500ms", "when="+indexVariable+":0", "exit=5")}
 	apply(t, ns, set(grovev1alpha1.WorkloadTypeTraining, 2, pod))
-	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetFailed, time.Minute).Status
+	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetFailed, patience).Status
 	failed := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeFailed)
 	if want := "failed (fetch exit code 5) on node " + cluster.RealNode.Name; failed == nil || !strings.Contains(failed.Message, want) {
 		t.Errorf("condition Failed lacks %q: %+v", want, failed)
@@ -110,7 +109,7 @@ func hasPhase(phase corev1.PodPhase) func(*corev1.Pod) bool {
 
 // describes waits until kubectl describe tells a story.
 func describes(ns *framework.Namespace, parts ...string) {
-	ns.Eventually(10*time.Second, func(context.Context) error {
+	ns.Eventually(patience, func(context.Context) error {
 		text := ns.Kubectl("describe", "pcs")
 		for _, part := range parts {
 			if !strings.Contains(text, part) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,9 @@ import (
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/test/framework"
 )
+
+// patience bounds waits for what comes in seconds on a machine that has nothing else to do.
+const patience = 3 * time.Minute
 
 // attemptVariable has the attempt of a pod, for containers that behave in one as they do
 // not in the next.
