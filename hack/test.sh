@@ -33,7 +33,7 @@ run() {
   case "$1" in
     unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/rules/...) ;;
     chaos) gotestsum -- -count=1 -timeout 20m ./test/chaos/... ;;
-    cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./stages/...) ;;
+    cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./cmd/testpod/... ./stages/...) ;;
     # The checks of conformance mostly wait.
     integration)
       gotestsum -- -count=1 -timeout 20m ./test/integration/... &&

@@ -79,12 +79,13 @@ func (c *Cluster) skipWithoutRealNode(t *testing.T) {
 }
 
 // LoadImage brings the images of an archive, or of a folder with an OCI layout, to the
-// real node, for containers with imagePullPolicy Never.
-func (c *Cluster) LoadImage(t *testing.T, path string) {
+// real node, for containers with imagePullPolicy Never. The flags go to the cluster tool,
+// such as --base-name for a layout whose images have a tag alone.
+func (c *Cluster) LoadImage(t *testing.T, path string, flags ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), loadTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), "image", "load", path, "--dir", c.dir).CombinedOutput()
+	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "cluster"), append([]string{"image", "load", path, "--dir", c.dir}, flags...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("load the image %s: %v\n%s", path, err, out)
 	}

@@ -83,7 +83,7 @@ func (c *cluster) loadTestImage(ctx context.Context) error {
 	if err := image.Pack(&archive, c.config.Node.Image, testProgram, program, "wait-term"); err != nil {
 		return err
 	}
-	_, err = image.Load(ctx, c.config.Dir.Containerd(), &archive)
+	_, err = image.Load(ctx, c.config.Dir.Containerd(), &archive, "")
 	return err
 }
 

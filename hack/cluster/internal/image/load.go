@@ -22,10 +22,14 @@ const (
 )
 
 // Load loads the images of a docker-archive or an OCI archive into containerd,
-// and returns what it says of them.
-func Load(ctx context.Context, socket string, archive io.Reader) (string, error) {
-	cmd := exec.CommandContext(ctx, "ctr", "--address", socket, "--namespace", namespace,
-		"images", "import", "--snapshotter", Snapshotter, "-")
+// and returns what it says of them. The base name, which may be empty, is that of
+// images that have a tag alone.
+func Load(ctx context.Context, socket string, archive io.Reader, baseName string) (string, error) {
+	args := []string{"--address", socket, "--namespace", namespace, "images", "import", "--snapshotter", Snapshotter}
+	if baseName != "" {
+		args = append(args, "--base-name", baseName)
+	}
+	cmd := exec.CommandContext(ctx, "ctr", append(args, "-")...)
 	cmd.Stdin = archive
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -36,28 +40,28 @@ func Load(ctx context.Context, socket string, archive io.Reader) (string, error)
 }
 
 // LoadPath loads an archive, or a folder with an OCI layout.
-func LoadPath(ctx context.Context, socket, path string) (string, error) {
+func LoadPath(ctx context.Context, socket, path, baseName string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
 	if info.IsDir() {
-		return loadFolder(ctx, socket, path)
+		return loadFolder(ctx, socket, path, baseName)
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	return Load(ctx, socket, file)
+	return Load(ctx, socket, file, baseName)
 }
 
-func loadFolder(ctx context.Context, socket, path string) (string, error) {
+func loadFolder(ctx context.Context, socket, path, baseName string) (string, error) {
 	reader, writer := io.Pipe()
 	go func() {
 		archive := tar.NewWriter(writer)
 		writer.CloseWithError(errors.Join(archive.AddFS(os.DirFS(path)), archive.Close()))
 	}()
 	defer reader.Close()
-	return Load(ctx, socket, reader)
+	return Load(ctx, socket, reader, baseName)
 }

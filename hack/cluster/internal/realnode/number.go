@@ -7,6 +7,9 @@ import (
 	"net"
 	"net/netip"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/copse-dev/copse/hack/cluster/internal/claim"
 	"github.com/copse-dev/copse/hack/cluster/internal/state"
 )
 
@@ -49,27 +52,29 @@ func Claim(ctx context.Context, dir state.Dir, previous state.RealNode) (state.R
 	if previous.Exists() {
 		// The number is in the addresses that the cluster has given away.
 		node := describe(previous.Number)
-		return node, claim(ctx, dir, node)
+		return node, take(ctx, dir, node)
 	}
 	var failure error
 	for number := range numbers {
 		node := describe(number)
-		if failure = claim(ctx, dir, node); failure == nil {
+		if failure = take(ctx, dir, node); failure == nil {
 			return node, nil
 		}
 	}
 	return state.RealNode{}, fmt.Errorf("no number from 0 to %d is free for a real node: %w", numbers-1, failure)
 }
 
-// claim marks the number as ours among all clusters of this machine by a socket
-// in Linux' abstract namespace: the kernel drops it with the process.
-func claim(ctx context.Context, dir state.Dir, node state.RealNode) error {
-	mark, err := net.Listen("unix", fmt.Sprintf("@copse-cluster-node-%d", node.Number))
-	if err != nil {
+// take marks the number as ours among all clusters of this machine.
+func take(ctx context.Context, dir state.Dir, node state.RealNode) error {
+	mark, err := claim.Take(fmt.Sprintf("node-%d", node.Number))
+	if errors.Is(err, unix.EADDRINUSE) {
 		return fmt.Errorf("number %d: %w", node.Number, ErrTaken)
 	}
+	if err != nil {
+		return err
+	}
 	if err := takeOver(ctx, dir, node); err != nil {
-		return errors.Join(err, mark.Close())
+		return errors.Join(err, mark.Release())
 	}
 	return nil
 }
@@ -84,6 +89,11 @@ func takeOver(ctx context.Context, dir state.Dir, node state.RealNode) error {
 	if found {
 		if owner == "" {
 			return fmt.Errorf("the network interface %s is not a cluster's", node.Bridge)
+		}
+		// It would hold the number's mark, but nothing of a cluster that runs is
+		// ever to be cleaned up.
+		if pid, err := owner.Supervisor(); owner != dir && (pid != 0 || err != nil) {
+			return errors.Join(fmt.Errorf("number %d: %w, in %s", node.Number, ErrTaken, owner), err)
 		}
 		if err := Clean(ctx, owner, node); err != nil {
 			return err

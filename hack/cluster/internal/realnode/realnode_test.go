@@ -160,6 +160,41 @@ func TestForeignBridge(t *testing.T) {
 	}
 }
 
+// What a cluster left behind that was killed is cleaned up by the next one with its number,
+// and of one that runs nothing is touched.
+func TestTheNextOwnerCleansUp(t *testing.T) {
+	if missing := errors.Join(checkRoot(), checkNetwork(), checkCgroups()); missing != nil {
+		t.Skip("SKIPPED: this machine lacks", missing)
+	}
+	node := describe(testNumber)
+	dead, running, next := state.Dir(t.TempDir()), state.Dir(t.TempDir()), state.Dir(t.TempDir())
+	if err := running.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		owner state.Dir
+		free  bool
+	}{{running, false}, {dead, true}} {
+		if err := makeBridge(tc.owner, node); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = Clean(context.Background(), tc.owner, node) })
+		_, err := Claim(t.Context(), next, node)
+		if tc.free != (err == nil) || (!tc.free && !errors.Is(err, ErrTaken)) {
+			t.Errorf("claiming a number whose owner runs: %v, gives %v", !tc.free, err)
+		}
+		if _, found, err := bridgeOwner(node.Bridge); found == tc.free || err != nil {
+			t.Errorf("the bridge is there: %v, %v", found, err)
+		}
+		if err := Clean(t.Context(), tc.owner, node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Claim(t.Context(), next, node); !errors.Is(err, ErrTaken) {
+		t.Errorf("claiming a number twice gives %v", err)
+	}
+}
+
 // start starts a process under a name of its own.
 func start(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
