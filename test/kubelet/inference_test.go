@@ -24,8 +24,7 @@ func TestInferenceCountsPodsThatTheirProbesCallReady(t *testing.T) {
 		FailureThreshold: 30,
 		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(8080)}},
 	}
-	// It ends a while after the command that lets it go on, which would be killed with it.
-	fetch := runs("fetch", "await=/weights/go", "sleep=1s", "touch=/weights/model")
+	fetch := runs("fetch", "await=/weights/go", "touch=/weights/model")
 	for _, container := range []*corev1.Container{&server, &fetch} {
 		container.VolumeMounts = []corev1.VolumeMount{{Name: "weights", MountPath: "/weights"}}
 	}
@@ -43,7 +42,7 @@ func TestInferenceCountsPodsThatTheirProbesCallReady(t *testing.T) {
 	waitForCounts(ns, counts{ready: 0, running: 2, replicas: 0})
 
 	for i := range pods {
-		touch(t, ns, &pods[i], "fetch", "/weights/go")
+		letGo(t, ns, &pods[i], "fetch", "/weights/go")
 	}
 	pods = ns.WaitForPods(2, patience, func(pod *corev1.Pod) bool {
 		main := pod.Status.ContainerStatuses
@@ -51,9 +50,9 @@ func TestInferenceCountsPodsThatTheirProbesCallReady(t *testing.T) {
 	})
 	waitForCounts(ns, counts{ready: 0, running: 2, replicas: 0})
 
-	touch(t, ns, &pods[0], "server", "/warm")
+	letGo(t, ns, &pods[0], "server", "/warm")
 	waitForCounts(ns, counts{ready: 1, running: 2, replicas: 0})
-	touch(t, ns, &pods[1], "server", "/warm")
+	letGo(t, ns, &pods[1], "server", "/warm")
 	waitForCounts(ns, counts{ready: 2, running: 2, replicas: 1})
 
 	// And back.
@@ -74,11 +73,4 @@ func waitForCounts(ns *framework.Namespace, want counts) {
 		}
 		return nil
 	})
-}
-
-func touch(t *testing.T, ns *framework.Namespace, pod *corev1.Pod, container, path string) {
-	t.Helper()
-	if out, err := ns.Exec(pod, container, "touch="+path); err != nil {
-		t.Fatalf("touch %s in %s: %v: %s", path, pod.Name, err, out)
-	}
 }

@@ -92,9 +92,7 @@ func TestAnEvictedTrainerThatExitsWithZeroIsReplaced(t *testing.T) {
 
 	// The same exit code counts when nobody has told it to go.
 	for i := range pods {
-		if out, err := ns.Exec(&pods[i], "main", "touch=/done"); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		letGo(t, ns, &pods[i], "main", "/done")
 	}
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience)
 }

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,16 @@ func apply(t *testing.T, ns *framework.Namespace, pcs *grovev1alpha1.PodCliqueSe
 		t.Fatal(err)
 	}
 	ns.Apply(string(manifest))
+}
+
+// letGo makes a file that a container waits for. A container that ends by that takes the
+// command with it, whose work is done then.
+func letGo(t *testing.T, ns *framework.Namespace, pod *corev1.Pod, container, path string) {
+	t.Helper()
+	out, err := ns.Exec(pod, container, "touch="+path)
+	if err != nil && !strings.Contains(out, "exit code 137") {
+		t.Fatalf("touch %s in %s: %v: %s", path, pod.Name, err, out)
+	}
 }
 
 // podOf is the pod of an index.
