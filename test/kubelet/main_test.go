@@ -11,5 +11,6 @@ import (
 var cluster *framework.Cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(framework.RunWithRealNode(m, func(c *framework.Cluster) { cluster = c }, "--nodes=2"))
+	os.Exit(framework.RunWithRealNode(m, func(c *framework.Cluster) { cluster = c }, "--nodes=2",
+		"--copse-manager-args=--start-gate-image="+gateImage, "--copse-manager-args=--start-gate-image-pull-policy=Never"))
 }
