@@ -36,8 +36,8 @@ generate: ## Generate code from the API types
 
 ##@ Check
 .PHONY: test bench mutants rules test-unit test-deep lint verify
-test: build ## Run all tests: unit, integration, end-to-end
-	@hack/test.sh unit chaos cluster images integration e2e storage faults
+test: build ## Run all tests: unit, integration, end-to-end, real containers
+	@hack/test.sh unit chaos cluster images integration e2e kubelet storage faults
 bench: build ## Measure restarts of big gangs, and print the figures
 	@hack/test.sh bench
 mutants: ## Make deliberate mistakes, and see that the unit tests notice each

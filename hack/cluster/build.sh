@@ -55,10 +55,12 @@ for pair in gitVersion=$kubernetes gitMajor=$major gitMinor=$minor gitTreeState=
   version+=" -X k8s.io/component-base/version.$pair"
 done
 
-programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl)
+programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet)
 build kubernetes ": ${programs[*]} (first time: about 12 minutes)" "$here" ./cmd/kubernetes "$here/cmd/kubernetes" -- "$version"
 for program in "${programs[@]}"; do
   ln -sfn kubernetes "$bin/$program"
 done
 build kwok " (first time: about 2 minutes)" "$here/kwok" sigs.k8s.io/kwok/cmd/kwok "$here/kwok" --
 build cluster "" "$here" ./cmd/cluster "$here/cmd/cluster" "$here/internal" "$here/stages" --
+# It is alone in an image, so it has to bring all with it.
+CGO_ENABLED=0 build testpod "" "$here" ./cmd/testpod "$here/cmd/testpod" --

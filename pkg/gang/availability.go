@@ -45,12 +45,9 @@ func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed inde
 	if have >= need && need > 0 && !s.UpdateInProgress {
 		status.WasAvailable = true
 	}
-	breached, reason := evaluateBreach(s, completed, status, have, need)
-	message := fmt.Sprintf("%d of %d pods are available, at least %d are needed", have, s.Clique.Spec.Replicas, need)
-	if breached == metav1.ConditionTrue {
-		message += causesOf(s, current, completed, status)
+	if !awaitsPhase(s, current, status, have, need) {
+		observeBreach(s, current, completed, status, now)
 	}
-	setCondition(&status.Conditions, s.Clique.Generation, now, grovev1alpha1.ConditionTypeMinAvailableBreached, breached, reason, message)
 
 	scheduled, scheduledReason := metav1.ConditionFalse, grovev1alpha1.ReasonInsufficientScheduledPods
 	// A finished pod that is cleaned up had a node.
@@ -65,6 +62,33 @@ func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed inde
 	}
 	setCondition(&status.Conditions, s.Clique.Generation, now, grovev1alpha1.ConditionTypePodCliqueScheduled, scheduled, scheduledReason,
 		fmt.Sprintf("%d of %d pods have a node, at least %d are needed", withNode, s.Clique.Spec.Replicas, need))
+}
+
+// awaitsPhase says that the minimum is missed only by pods that are about to be Failed. The
+// failure breaks their indexes in a moment, and says with what code (D8); a breach before
+// that could only say that they are not Ready, and would end the attempt by it.
+func awaitsPhase(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus, have, need int32) bool {
+	before := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)
+	if !isTraining(s.Clique) || have >= need || before == nil || before.Status == metav1.ConditionTrue {
+		return false
+	}
+	for _, pod := range current {
+		if pod.Failing && !pod.Terminating() {
+			have++
+		}
+	}
+	return have >= need
+}
+
+// observeBreach evaluates MinAvailableBreached.
+func observeBreach(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) {
+	have, need := available(s.Clique, status), effectiveMinAvailable(&s.Clique.Spec)
+	breached, reason := evaluateBreach(s, completed, status, have, need)
+	message := fmt.Sprintf("%d of %d pods are available, at least %d are needed", have, s.Clique.Spec.Replicas, need)
+	if breached == metav1.ConditionTrue {
+		message += causesOf(s, current, completed, status)
+	}
+	setCondition(&status.Conditions, s.Clique.Generation, now, grovev1alpha1.ConditionTypeMinAvailableBreached, breached, reason, message)
 }
 
 // evaluateBreach follows the order of seed 001, section "PodClique Level Detection".
@@ -116,6 +140,8 @@ func causesOf(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, s
 		case pod.Terminating():
 			causes = append(causes, pod.Name+" is being deleted"+onNode(pod))
 		case pod.Finishing:
+		case pod.Failing:
+			causes = append(causes, pod.Name+" "+pod.Failure)
 		case !pod.Ready || pod.Ended():
 			causes = append(causes, pod.Name+" is not Ready"+onNode(pod))
 		}

@@ -141,6 +141,63 @@ func TestMinAvailableBreached(t *testing.T) {
 	}
 }
 
+// A breach by a pod that is about to be Failed waits for the phase, which breaks the index
+// and says why.
+func TestABreachAwaitsThePhaseOfAFailingPod(t *testing.T) {
+	is := func(status metav1.ConditionStatus, reason string) cliqueOption {
+		return condition(grovev1alpha1.ConditionTypeMinAvailableBreached, status, reason, 0)
+	}
+	available := is(metav1.ConditionFalse, grovev1alpha1.ReasonSufficientReadyPods)
+	never := is(metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable)
+	breached := is(metav1.ConditionTrue, grovev1alpha1.ReasonInsufficientReadyPods)
+	insufficient := isTrue(grovev1alpha1.ReasonInsufficientReadyPods)
+	tests := map[string]struct {
+		clique  *grovev1alpha1.PodClique
+		pods    []Pod
+		want    summary
+		message string
+	}{
+		"it was available": {
+			clique: training(2, wasAvailable, available), pods: pods(podOf(0, ready), podOf(1, failing)),
+			want: isFalse(grovev1alpha1.ReasonSufficientReadyPods),
+		},
+		"the phase has come": {
+			clique: training(2, wasAvailable, available), pods: pods(podOf(0, ready), podOf(1, failed)),
+			want: insufficient, message: "1 of 2 pods are available, at least 2 are needed: pod-1 failed (exit code 1)",
+		},
+		"it was never available, and is not by this": {
+			clique: training(2, never), pods: pods(podOf(0, ready), podOf(1, failing)), want: isFalse(grovev1alpha1.ReasonNeverAvailable),
+		},
+		"another pod is missing as well": {
+			clique: training(2, wasAvailable, available), pods: pods(podOf(0, running), podOf(1, failing)),
+			want: insufficient, message: "0 of 2 pods are available, at least 2 are needed: pod-0 is not Ready; pod-1 failed (exit code 1)",
+		},
+		"a breach that lasts goes on": {
+			clique: training(2, wasAvailable, breached), pods: pods(podOf(0, ready), podOf(1, failing)),
+			want: insufficient, message: "1 of 2 pods are available, at least 2 are needed: pod-1 failed (exit code 1)",
+		},
+		"it is told to go": {
+			clique: training(2, wasAvailable, available), pods: pods(podOf(0, ready), podOf(1, failing, terminating)),
+			want: insufficient, message: "1 of 2 pods are available, at least 2 are needed: pod-1 is being deleted",
+		},
+		"in Inference readiness is what counts": {
+			clique: inference(2, wasAvailable, available), pods: pods(podOf(0, ready), podOf(1, failing)),
+			want: insufficient, message: "1 of 2 pods are available, at least 2 are needed: pod-1 failed (exit code 1)",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			was := tc.clique.Status.WasAvailable
+			status := DecideClique(snapshotOf(tc.clique, tc.pods), now).Status
+			expect(t, "condition", tc.want, conditionOf(status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
+			expect(t, "wasAvailable", was, status.WasAvailable)
+			if tc.message != "" {
+				expect(t, "message", tc.message, meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached).Message)
+			}
+		})
+	}
+}
+
 func TestAnIdleCliqueNeedsNothing(t *testing.T) {
 	idle := map[string]*grovev1alpha1.PodClique{
 		"that was never more":    inference(0, minAvailable(2), notCreated),

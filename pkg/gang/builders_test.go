@@ -168,6 +168,12 @@ func failed(p *Pod) {
 	p.Phase, p.FinishedAt, p.Failure = corev1.PodFailed, now.Add(-time.Minute), "failed (exit code 1)"
 }
 
+// failing is a pod that exited with 1, and that the phase does not tell of yet.
+func failing(p *Pod) {
+	running(p)
+	p.Failing, p.Failure = true, "failed (exit code 1)"
+}
+
 // crashLooping is a pod whose container failed and waits for its next start.
 func crashLooping(p *Pod) {
 	running(p)

@@ -34,6 +34,14 @@ func exitedWithZero(pod Pod) bool {
 	return pod.DeletionRequested == nil || (!pod.FinishedAt.IsZero() && pod.FinishedAt.Before(*pod.DeletionRequested))
 }
 
+// wasToldToGo says that the pod is on record as one that ended only because it was asked to
+// stop. What is seen of it later, when somebody has asked once more, takes nothing of that
+// back.
+func wasToldToGo(status *grovev1alpha1.PodCliqueStatus, pod Pod) bool {
+	failed := brokenIndex(status, pod.Index)
+	return pod.Terminating() && failed != nil && failed.PodUID == pod.UID
+}
+
 // observeCompletion adds finished indexes to the record. A finished index stays
 // finished though its pod goes away later.
 func observeCompletion(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus) indexset.Set {
@@ -43,7 +51,7 @@ func observeCompletion(s CliqueSnapshot, current map[int32]Pod, status *grovev1a
 	}
 	var finished []int32
 	for index, pod := range current {
-		if exitedWithZero(pod) {
+		if exitedWithZero(pod) && !wasToldToGo(status, pod) {
 			finished = append(finished, index)
 		}
 	}

@@ -39,6 +39,16 @@ func TestCompletedIndexesOnlyGrow(t *testing.T) {
 		"exit 0 within the second of the request proves nothing": {
 			training(1), pods(podOf(0, succeeded, finished(-60*time.Second), drained(-60*time.Second))), "",
 		},
+		"exit 0 of a pod that was told to go at an unknown time": {
+			training(1), pods(podOf(0, succeeded, finished(-60*time.Second), func(p *Pod) { p.DeletionRequested = &time.Time{} })), "",
+		},
+		// Somebody has asked once more, with a shorter grace period.
+		"exit 0 after a request that is on record, and before another one": {
+			training(1, failedBefore(0, 1, -60*time.Second)), pods(podOf(0, succeeded, finished(-60*time.Second), drained(-30*time.Second))), "",
+		},
+		"exit 0 of a pod that had failed before": {
+			training(1, failedBefore(0, 1, -time.Hour)), pods(podOf(0, succeeded)), "0",
+		},
 		"exit 0 at an unknown time, of a pod that is being deleted": {
 			training(1), pods(podOf(0, succeeded, func(p *Pod) { p.FinishedAt = time.Time{} }, drained(-60*time.Second))), "",
 		},

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func states(status grovev1alpha1.StartGateStatus) string {
 		if (e.Open || e.Expired) != (e.Since != nil) {
 			state += " without its time"
 		}
-		out = append(out, strings.TrimPrefix(e.Name, "set-0-")+"@"+string(rune('0'+e.Attempt))+" "+state)
+		out = append(out, fmt.Sprintf("%s@%d %s", strings.TrimPrefix(e.Name, "set-0-"), e.Attempt, state))
 	}
 	return strings.Join(out, ", ")
 }
@@ -248,9 +249,9 @@ func TestAnExpiredBarrierOfACopy(t *testing.T) {
 		copyIndex int32
 		want      int32
 	}{{0, 0}, {1, 1}} {
-		member := inCopy(string(rune('0' + tc.copyIndex)))
+		member := inCopy(fmt.Sprint(tc.copyIndex))
 		s := copiesOf(2, 1, member)
-		s.Gate = &grovev1alpha1.StartGate{Status: grovev1alpha1.StartGateStatus{Cliques: []entry{{Name: "of-copy-" + string(rune('0'+tc.copyIndex)), Expired: true, Since: ptr.To(at(-time.Minute))}}}}
+		s.Gate = &grovev1alpha1.StartGate{Status: grovev1alpha1.StartGateStatus{Cliques: []entry{{Name: fmt.Sprint("of-copy-", tc.copyIndex), Expired: true, Since: ptr.To(at(-time.Minute))}}}}
 		d := DecideGroup(s, now)
 		if got := CopyAttempt(&grovev1alpha1.PodCliqueScalingGroup{Status: d.Status}, tc.copyIndex); got != tc.want || d.Recycled != (tc.want > 0) || len(d.Events) != int(tc.want) {
 			t.Errorf("copy %d: attempt %d, recycled %t, %d events", tc.copyIndex, got, d.Recycled, len(d.Events))

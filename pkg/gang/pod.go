@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/labels"
 )
@@ -22,9 +23,11 @@ type Pod struct {
 	Phase        corev1.PodPhase
 	// Ready is the pod's Ready condition.
 	Ready bool
-	// Finishing says that the pod is not Ready only because some of its containers have
-	// exited with 0 before the others.
+	// Finishing says that the pod is not Ready only because containers have exited with 0:
+	// some before the others, or all and the phase does not say so yet.
 	Finishing bool
+	// Failing says that the pod has failed and the phase does not say so yet.
+	Failing bool
 	// Scheduled says that the pod has a node.
 	Scheduled bool
 	// Gated says that a scheduling gate holds the pod.
@@ -38,7 +41,8 @@ type Pod struct {
 	CrashLooping bool
 	// Node is the node that the pod is bound to, if any.
 	Node string
-	// DeletionRequested is when the deletion of the pod was asked for, or nil.
+	// DeletionRequested is when the deletion of the pod was asked for, or nil. It is zero
+	// when that is not known.
 	DeletionRequested *time.Time
 	// DeletionDue is when the grace period of a requested deletion ends.
 	DeletionDue time.Time
@@ -71,6 +75,7 @@ func NewPod(pod *corev1.Pod) (Pod, error) {
 		Scheduled:    pod.Spec.NodeName != "",
 		Gated:        len(pod.Spec.SchedulingGates) > 0,
 		Finishing:    isFinishing(pod),
+		Failing:      isAboutToFail(pod),
 		Started:      hasStarted(pod),
 		AtBarrier:    isAtBarrier(pod),
 		CrashLooping: isCrashLooping(pod),
@@ -82,7 +87,7 @@ func NewPod(pod *corev1.Pod) (Pod, error) {
 		out.DeletionRequested = &requested
 		out.DeletionDue = pod.DeletionTimestamp.Time
 	}
-	if pod.Status.Phase == corev1.PodFailed || out.CrashLooping {
+	if pod.Status.Phase == corev1.PodFailed || out.CrashLooping || out.Failing {
 		out.Failure = describeFailure(pod)
 	}
 	return out, nil
@@ -107,16 +112,37 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// isFinishing sees a pod of several containers whose work is partly done. A node that is
-// not Ready takes the readiness of its pods as well, and gives another reason.
-func isFinishing(pod *corev1.Pod) bool {
-	if pod.Status.Phase != corev1.PodRunning || len(pod.Status.ContainerStatuses) < 2 {
-		return false
-	}
+// The kubelet tells the end of a pod in two writes: first how the containers ended, with
+// these reasons of the pod's readiness if none will be started again, and then, when it has
+// taken the pod down (which waits for containers that only help the others), the phase.
+const (
+	reasonContainersNotReady = "ContainersNotReady"
+	reasonPodCompleted       = "PodCompleted"
+	reasonPodFailed          = "PodFailed"
+)
+
+// readyReason is why a pod is not Ready. A node that is not Ready takes the readiness of its
+// pods as well, and gives another reason.
+func readyReason(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady && condition.Reason != "ContainersNotReady" {
-			return false
+		if condition.Type == corev1.PodReady && condition.Status != corev1.ConditionTrue {
+			return condition.Reason
 		}
+	}
+	return ""
+}
+
+// isAboutToFail sees a pod between the two writes that tell its end.
+func isAboutToFail(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodRunning && readyReason(pod) == reasonPodFailed
+}
+
+// isFinishing sees a pod whose work is done, partly or between the two writes that tell its
+// end.
+func isFinishing(pod *corev1.Pod) bool {
+	reason := readyReason(pod)
+	if pod.Status.Phase != corev1.PodRunning || (reason != reasonContainersNotReady && reason != reasonPodCompleted) {
+		return false
 	}
 	done := false
 	for _, status := range pod.Status.ContainerStatuses {
@@ -178,13 +204,15 @@ func finishedAt(pod *corev1.Pod) time.Time {
 	return last.Time
 }
 
-// deletionRequested undoes what the API server adds to the moment of the request.
+// deletionRequested undoes what the API server adds to the moment of the request. A kubelet
+// that has ended the containers asks once more, without a grace period, and the API server
+// then notes the moment of that: the one of the first request is lost.
 func deletionRequested(pod *corev1.Pod) time.Time {
-	requested := pod.DeletionTimestamp.Time
-	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
-		requested = requested.Add(-time.Duration(*grace) * time.Second)
+	grace := ptr.Deref(pod.DeletionGracePeriodSeconds, 0)
+	if grace == 0 {
+		return time.Time{}
 	}
-	return requested
+	return pod.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
 }
 
 func describeFailure(pod *corev1.Pod) string {
@@ -210,7 +238,7 @@ func describeFailure(pod *corev1.Pod) string {
 		parts = append(parts, pod.Status.Reason)
 	}
 	text := "failed"
-	if pod.Status.Phase != corev1.PodFailed {
+	if isCrashLooping(pod) {
 		text = "fails again and again"
 	}
 	if len(parts) > 0 {

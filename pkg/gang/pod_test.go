@@ -132,11 +132,15 @@ func TestNewPodReads(t *testing.T) {
 			},
 			want: with(func(p *Pod) { p.DeletionRequested, p.DeletionDue = ptr.To(now), now.Add(30*time.Second) }),
 		},
+		"the last request of a deletion, which hides when the first one was": {
+			pod: func(p *corev1.Pod) {
+				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(at(-time.Second)), ptr.To[int64](0)
+			},
+			want: with(func(p *Pod) { p.DeletionRequested, p.DeletionDue = &time.Time{}, now.Add(-time.Second) }),
+		},
 		"the request of a deletion without a grace period": {
-			pod: func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(at(-time.Second)) },
-			want: with(func(p *Pod) {
-				p.DeletionRequested, p.DeletionDue = ptr.To(now.Add(-time.Second)), now.Add(-time.Second)
-			}),
+			pod:  func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(at(-time.Second)) },
+			want: with(func(p *Pod) { p.DeletionRequested, p.DeletionDue = &time.Time{}, now.Add(-time.Second) }),
 		},
 		"a container that the kubelet will start once more": {
 			pod: func(p *corev1.Pod) {
@@ -274,8 +278,9 @@ func TestPodEndsByItsPhaseAlone(t *testing.T) {
 	}
 }
 
-// A container that has done its part before the others does not make its pod unavailable
-// in Training; a node that is not Ready does.
+// A container that has done its part before the others, or before the phase says that the
+// pod has succeeded, does not make its pod unavailable in Training; a node that is not Ready
+// does.
 func TestAPodWhoseContainersFinishOneAfterTheOther(t *testing.T) {
 	exited := func(code int32) corev1.ContainerStatus {
 		return corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}
@@ -287,12 +292,16 @@ func TestAPodWhoseContainersFinishOneAfterTheOther(t *testing.T) {
 		containers []corev1.ContainerStatus
 		want       bool
 	}{
-		"one has exited with 0":             {"ContainersNotReady", []corev1.ContainerStatus{exited(0), runs}, true},
-		"one has failed":                    {"ContainersNotReady", []corev1.ContainerStatus{exited(1), runs}, false},
-		"the other one is not Ready":        {"ContainersNotReady", []corev1.ContainerStatus{exited(0), starts}, false},
-		"none has exited":                   {"ContainersNotReady", []corev1.ContainerStatus{runs, runs}, false},
-		"the node is not Ready":             {"NodeNotReady", []corev1.ContainerStatus{exited(0), runs}, false},
-		"a pod of one container has no two": {"ContainersNotReady", []corev1.ContainerStatus{exited(0)}, false},
+		"one has exited with 0":          {"ContainersNotReady", []corev1.ContainerStatus{exited(0), runs}, true},
+		"one has failed":                 {"ContainersNotReady", []corev1.ContainerStatus{exited(1), runs}, false},
+		"the other one is not Ready":     {"ContainersNotReady", []corev1.ContainerStatus{exited(0), starts}, false},
+		"none has exited":                {"ContainersNotReady", []corev1.ContainerStatus{runs, runs}, false},
+		"the node is not Ready":          {"NodeNotReady", []corev1.ContainerStatus{exited(0), runs}, false},
+		"all have, one after the other":  {"PodCompleted", []corev1.ContainerStatus{exited(0), exited(0)}, true},
+		"the only one has":               {"PodCompleted", []corev1.ContainerStatus{exited(0)}, true},
+		"only sidecars are left":         {"ContainersNotReady", []corev1.ContainerStatus{exited(0)}, true},
+		"the only one has failed":        {"ContainersNotReady", []corev1.ContainerStatus{exited(1)}, false},
+		"all have ended, one has failed": {"PodFailed", []corev1.ContainerStatus{exited(0), exited(1)}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -309,6 +318,38 @@ func TestAPodWhoseContainersFinishOneAfterTheOther(t *testing.T) {
 			pod.UID = uidOf(0)
 			expect(t, "available in Training", tc.want, IsAvailable(after(training(1), pod)))
 			expect(t, "available in Inference", false, IsAvailable(after(inference(1), pod)))
+		})
+	}
+}
+
+// A kubelet tells how the containers of a pod ended before it says that the pod has failed.
+func TestAPodThatIsAboutToBeFailed(t *testing.T) {
+	status := func(phase corev1.PodPhase, reason string) corev1.PodStatus {
+		return corev1.PodStatus{
+			Phase:      phase,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: reason}},
+			ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: 3},
+			}}},
+		}
+	}
+	tests := map[string]struct {
+		status corev1.PodStatus
+		want   bool
+		failed string
+	}{
+		"its containers have ended":       {status(corev1.PodRunning, "PodFailed"), true, "failed (exit code 3)"},
+		"a container may be started anew": {status(corev1.PodRunning, "ContainersNotReady"), false, ""},
+		"the phase says it":               {status(corev1.PodFailed, "PodFailed"), false, "failed (exit code 3)"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod, err := NewPod(corePod(func(p *corev1.Pod) { p.Status = tc.status }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "failing", tc.want, pod.Failing)
+			expect(t, "failure", tc.failed, pod.Failure)
 		})
 	}
 }

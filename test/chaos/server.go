@@ -219,7 +219,7 @@ func (s *server) delete(k Kind, key types.NamespacedName, preconditions *metav1.
 		seconds = min(seconds, *grace)
 	}
 	if seconds == 0 && len(before.GetFinalizers()) == 0 {
-		return s.commit(k, before, nil), nil
+		return s.remove(k, before), nil
 	}
 	if before.GetDeletionTimestamp() != nil && seconds >= ptr.Deref(before.GetDeletionGracePeriodSeconds(), 0) {
 		return before, nil
@@ -228,6 +228,20 @@ func (s *server) delete(k Kind, key types.NamespacedName, preconditions *metav1.
 	after.SetDeletionTimestamp(ptr.To(metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second).Truncate(time.Second))))
 	after.SetDeletionGracePeriodSeconds(&seconds)
 	return s.commit(k, before, after), nil
+}
+
+// remove takes an object away. Of one that had a grace period it says first that the period
+// is over, and moves the deletionTimestamp to now: who looks at that learns no more when
+// the first request was.
+func (s *server) remove(k Kind, before client.Object) client.Object {
+	if before.GetDeletionTimestamp() != nil && ptr.Deref(before.GetDeletionGracePeriodSeconds(), 0) > 0 {
+		after := copyOf(before)
+		after.SetDeletionTimestamp(ptr.To(metav1.NewTime(time.Now().Truncate(time.Second))))
+		after.SetDeletionGracePeriodSeconds(ptr.To[int64](0))
+		s.commit(k, before, after)
+		before = after
+	}
+	return s.commit(k, before, nil)
 }
 
 // mutate changes an object past the rules, as the cluster's own components do.

@@ -196,8 +196,12 @@ func (w *world) pod(pod *corev1.Pod) *action {
 	}
 	if pod.DeletionTimestamp != nil {
 		requested := pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
-		if !hasEnded(pod) {
-			return act("has stopped", requested.Add(stopTime), func(pod *corev1.Pod) { end(pod, 137) })
+		switch {
+		case isEnding(pod):
+			return act("has taken down", time.Now(), end)
+		case !hasEnded(pod):
+			// A trainer that catches SIGTERM: its exit code says nothing of its work.
+			return act("has stopped", requested.Add(stopTime), func(pod *corev1.Pod) { exit(pod, 0) })
 		}
 		return &action{"the kubelet lets go of " + pod.Name, requested.Add(stopTime), func() {
 			_, _ = w.run.cluster.delete(KindPod, key, nil, ptr.To[int64](0))
@@ -207,6 +211,8 @@ func (w *world) pod(pod *corev1.Pod) *action {
 	switch {
 	case hasEnded(pod):
 		return nil
+	case isEnding(pod):
+		return act("has taken down", time.Now(), end)
 	case pod.Status.Phase == corev1.PodPending && outcome.AtOnce:
 		return act("has started", w.since[pod.UID], start)
 	case pod.Status.Phase == corev1.PodPending:
@@ -220,7 +226,7 @@ func (w *world) pod(pod *corev1.Pod) *action {
 		return act("finds not ready", at, func(pod *corev1.Pod) { setReady(pod, false) })
 	}
 	return act(fmt.Sprintf("sees exit code %d of", outcome.Exit), at, func(pod *corev1.Pod) {
-		end(pod, outcome.Exit)
+		exit(pod, outcome.Exit)
 		id := w.id(pod)
 		id.Incarnation = 0
 		w.finished[id] = w.finished[id] || outcome.Exit == 0
@@ -247,15 +253,30 @@ func start(pod *corev1.Pod) {
 	setReady(pod, true)
 }
 
-func end(pod *corev1.Pod, code int32) {
-	pod.Status.Phase = corev1.PodFailed
-	if code == 0 {
-		pod.Status.Phase = corev1.PodSucceeded
-	}
+// exit ends the container. As a kubelet does, it says so in the pod's readiness, and in the
+// phase only when the pod has been taken down.
+func exit(pod *corev1.Pod, code int32) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: now()}},
 	}}
 	setReady(pod, false)
+	pod.Status.Phase, pod.Status.Conditions[0].Reason = corev1.PodRunning, "PodFailed"
+	if code == 0 {
+		pod.Status.Conditions[0].Reason = "PodCompleted"
+	}
+}
+
+// isEnding says that the container has ended and the phase does not say so yet.
+func isEnding(pod *corev1.Pod) bool {
+	return !hasEnded(pod) && len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil
+}
+
+// end says how the pod has ended.
+func end(pod *corev1.Pod) {
+	pod.Status.Phase = corev1.PodFailed
+	if pod.Status.ContainerStatuses[0].State.Terminated.ExitCode == 0 {
+		pod.Status.Phase = corev1.PodSucceeded
+	}
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -1,7 +1,7 @@
 // Package framework starts a real cluster with Copse for a package of tests, and gives
 // tests what they need of it: clients, kubectl, namespaces of their own, and power over
 // the processes. The cluster is that of hack/cluster; nothing in it is mocked but the
-// nodes, which KWOK plays.
+// nodes, which KWOK plays. RunWithRealNode adds a node that is real as well.
 package framework
 
 import (
@@ -40,9 +40,13 @@ type Cluster struct {
 	Copse copseclient.Interface
 	// Components are the processes by name.
 	Components map[string]Component
+	// RealNode is the node with containers, if the cluster has one.
+	RealNode RealNode
 	// Unrecorded says why no namespace is recorded; empty records all.
 	Unrecorded string
 
+	// missing is what the machine lacks for the cluster that was asked for: there is none.
+	missing string
 	bin     string
 	dir     string
 	process *exec.Cmd
@@ -194,11 +198,12 @@ func (c *Cluster) connect() error {
 	}
 	var described struct {
 		Components map[string]Component `json:"components"`
+		RealNode   RealNode             `json:"realNode"`
 	}
 	if err := json.Unmarshal(text, &described); err != nil {
 		return err
 	}
-	c.Components = described.Components
+	c.Components, c.RealNode = described.Components, described.RealNode
 	if c.Config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig()); err != nil {
 		return err
 	}

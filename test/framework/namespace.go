@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -52,6 +53,7 @@ func Quiet(d time.Duration) NamespaceOption {
 // test is over; when the test fails, what is in the namespace is logged.
 func (c *Cluster) Namespace(t *testing.T, options ...NamespaceOption) *Namespace {
 	t.Helper()
+	c.skipWithoutRealNode(t)
 	chosen := namespaceOptions{quiet: quietTime}
 	for _, option := range options {
 		option(&chosen)
@@ -155,6 +157,28 @@ func (n *Namespace) Set(name string) *grovev1alpha1.PodCliqueSet {
 		n.t.Fatal(err)
 	}
 	return pcs
+}
+
+// PodClique reads a clique.
+func (n *Namespace) PodClique(name string) *grovev1alpha1.PodClique {
+	n.t.Helper()
+	clique, err := n.cluster.Copse.GroveV1alpha1().PodCliques(n.Name).Get(n.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return clique
+}
+
+// Evict asks for the eviction of a pod, as a drain of its node does.
+func (n *Namespace) Evict(pod string) {
+	n.t.Helper()
+	n.History.UserDeletes(pod)
+	err := n.cluster.Kube.PolicyV1().Evictions(n.Name).Evict(n.t.Context(), &policyv1.Eviction{
+		ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: n.Name},
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 // WaitForPhase waits until a set is in a phase, and returns it.

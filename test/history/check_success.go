@@ -88,7 +88,13 @@ func exitedWithZero(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp == nil {
 		return true
 	}
-	requested := pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+	grace := ptr.Deref(pod.DeletionGracePeriodSeconds, 0)
+	if grace == 0 {
+		// A kubelet asks once more when the containers have ended, and the time of the first
+		// request is lost.
+		return false
+	}
+	requested := pod.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
 	return !finishedAt(pod).After(requested)
 }
 

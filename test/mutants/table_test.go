@@ -90,6 +90,18 @@ func mutants() map[string]mutant {
 		"exit 0 on SIGTERM counts as finished": {
 			file: gang + "completion.go", old: "return pod.DeletionRequested == nil || (!pod.FinishedAt.IsZero() && pod.FinishedAt.Before(*pod.DeletionRequested))", new: "return true",
 		},
+		"the last request to delete counts as the first": {
+			file: gang + "pod.go", old: "if grace == 0 {", new: "if false {",
+		},
+		"what was told to go finishes later": {
+			file: gang + "completion.go", old: "if exitedWithZero(pod) && !wasToldToGo(status, pod) {", new: "if exitedWithZero(pod) {",
+		},
+		"a pod that has completed is unavailable until its phase says so": {
+			file: gang + "pod.go", old: `(reason != reasonContainersNotReady && reason != reasonPodCompleted)`, new: `reason != reasonContainersNotReady`,
+		},
+		"a failing pod is a breach before its phase says so": {
+			file: gang + "availability.go", old: "if !awaitsPhase(s, current, status, have, need) {", new: "if true {",
+		},
 		"a pod fails as often as it is seen": {
 			file: gang + "completion.go", old: "if samePod && failed.RecoveredTime == nil {", new: "if false {",
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/copse-dev/copse/hack/cluster/internal/bootstrap"
 	"github.com/copse-dev/copse/hack/cluster/internal/control"
 	"github.com/copse-dev/copse/hack/cluster/internal/state"
 )
@@ -40,6 +41,10 @@ folder. A cluster that does not run is fine.`,
 			ctx, cancel := context.WithTimeout(cmd.Context(), downTimeout)
 			defer cancel()
 			if err := end(ctx, dir); err != nil {
+				return err
+			}
+			// A supervisor that was killed has left containers.
+			if err := bootstrap.CleanRealNode(ctx, dir); err != nil {
 				return err
 			}
 			if keep {

@@ -37,6 +37,7 @@ type clusterFlags struct {
 	kwok          bool
 	nodes         int
 	resources     string
+	realNode      bool
 	copse         bool
 	overlay       string
 	apiserverArgs []string
@@ -52,6 +53,7 @@ func (f *clusterFlags) addTo(cmd *cobra.Command) {
 	fs.BoolVar(&f.kwok, "kwok", true, "play nodes and pods with KWOK; without it there are no nodes")
 	fs.IntVar(&f.nodes, "nodes", 4, "number of nodes")
 	fs.StringVar(&f.resources, "node-resources", "cpu=32,memory=256Gi,pods=110,nvidia.com/gpu=8", "what each node has to give")
+	fs.BoolVar(&f.realNode, "real-node", false, "add a node with a kubelet and containers; needs root, containerd, runc and CNI plugins")
 	fs.BoolVar(&f.copse, "copse", false, "install Copse and run it")
 	fs.StringVar(&f.overlay, "copse-overlay", "", "kustomization that installs Copse (default: artifacts/overlays/local next to the folder of the programs)")
 	fs.StringArrayVar(&f.apiserverArgs, "copse-apiserver-args", nil, "another flag of copse-apiserver; repeatable")
@@ -65,6 +67,7 @@ func (f *clusterFlags) options() (bootstrap.Options, error) {
 		BinDir:    f.binDir,
 		KWOK:      f.kwok,
 		Nodes:     f.nodes,
+		RealNode:  f.realNode,
 		Copse:     f.copse,
 		Overlay:   f.overlay,
 		Verbosity: f.verbosity,

@@ -32,6 +32,7 @@ func newCommand() *cobra.Command {
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.AddCommand(newRunCommand(), newUpCommand(), newDownCommand(), newStatusCommand(),
-		newStopCommand(), newStartCommand(), newKillCommand())
+		newStopCommand(), newStartCommand(), newKillCommand(),
+		newImageCommand(), newPreflightCommand(), newPodGatewayCommand())
 	return cmd
 }

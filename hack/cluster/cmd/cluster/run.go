@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/copse-dev/copse/hack/cluster/internal/bootstrap"
+	"github.com/copse-dev/copse/hack/cluster/internal/realnode"
 )
 
 func newRunCommand() *cobra.Command {
 	var flags clusterFlags
-	var untilStdinCloses bool
+	var untilStdinCloses, isolated bool
 	cmd := &cobra.Command{
 		Use:   "run --dir DIR",
 		Short: "Run a cluster in the foreground until SIGTERM or SIGINT",
@@ -28,6 +29,13 @@ ends is started again.`,
 			if err != nil {
 				return err
 			}
+			if options.RealNode && !isolated {
+				// Mistakes are found before anything is done.
+				if err := options.Validate(); err != nil {
+					return err
+				}
+				return realnode.Isolate(append([]string{"run", "--isolated"}, changed(cmd.Flags())...))
+			}
 			ctx := cmd.Context()
 			if untilStdinCloses {
 				ctx = untilClosed(ctx, cmd.InOrStdin())
@@ -37,6 +45,9 @@ ends is started again.`,
 	}
 	flags.addTo(cmd)
 	cmd.Flags().BoolVar(&untilStdinCloses, "until-stdin-closes", false, "stop also when standard input ends, as it does when the calling program dies")
+	cmd.Flags().BoolVar(&isolated, "isolated", false, "this process has a mount namespace of its own")
+	// It can only fail for a flag that does not exist.
+	_ = cmd.Flags().MarkHidden("isolated")
 	return cmd
 }
 

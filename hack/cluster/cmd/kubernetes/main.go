@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -30,6 +31,7 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 // programs maps a name to what runs under it. Nothing of a program may run
@@ -41,6 +43,7 @@ func programs() map[string]func() {
 		"kube-controller-manager": server(controllermanager.NewControllerManagerCommand),
 		"kube-scheduler":          server(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
 		"kubectl":                 runKubectl,
+		"kubelet":                 func() { os.Exit(cli.Run(kubelet.NewKubeletCommand(context.Background()))) },
 	}
 }
 

@@ -56,7 +56,8 @@ func Run(ctx context.Context, o Options, report func(format string, args ...any)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	c, err := newCluster(o, report)
+	defer func() { err = errors.Join(err, CleanRealNode(context.Background(), o.Dir)) }()
+	c, err := newCluster(ctx, o, report)
 	if err != nil {
 		return err
 	}
@@ -88,8 +89,8 @@ func Run(ctx context.Context, o Options, report func(format string, args ...any)
 	return nil
 }
 
-func newCluster(o Options, report func(format string, args ...any)) (*cluster, error) {
-	config, err := prepare(o)
+func newCluster(ctx context.Context, o Options, report func(format string, args ...any)) (*cluster, error) {
+	config, err := prepare(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +140,9 @@ func (c *cluster) start(ctx context.Context) error {
 	if c.options.KWOK {
 		parts.Go(func() error { return c.runAndAwait(ctx, components.KWOK) })
 		parts.Go(func() error { return c.startNodes(ctx) })
+	}
+	if c.options.RealNode {
+		parts.Go(func() error { return c.startRealNode(ctx) })
 	}
 	if c.options.Copse {
 		parts.Go(func() error { return c.startCopse(ctx) })

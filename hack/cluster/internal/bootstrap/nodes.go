@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/copse-dev/copse/hack/cluster/internal/components"
 	"github.com/copse-dev/copse/hack/cluster/internal/nodes"
 )
 
@@ -19,7 +20,7 @@ func (c *cluster) startNodes(ctx context.Context) error {
 	if err := nodes.Create(ctx, c.client, nodes.New(c.options.Nodes, c.options.Resources)); err != nil {
 		return err
 	}
-	if err := nodes.WaitReady(ctx, c.client, c.options.Nodes); err != nil {
+	if err := nodes.WaitReady(ctx, c.client, components.NodeLabelValue, c.options.Nodes); err != nil {
 		return err
 	}
 	c.report("%d nodes are ready after %.1f s", c.options.Nodes, time.Since(began).Seconds())

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"context"
 	"os"
 	"time"
 
@@ -8,12 +9,13 @@ import (
 	"github.com/copse-dev/copse/hack/cluster/internal/components"
 	"github.com/copse-dev/copse/hack/cluster/internal/kubeconfig"
 	"github.com/copse-dev/copse/hack/cluster/internal/ports"
+	"github.com/copse-dev/copse/hack/cluster/internal/realnode"
 	"github.com/copse-dev/copse/hack/cluster/internal/state"
 	"github.com/copse-dev/copse/hack/cluster/stages"
 )
 
 // prepare fills the state folder and returns what the components' flags depend on.
-func prepare(o Options) (components.Config, error) {
+func prepare(ctx context.Context, o Options) (components.Config, error) {
 	previous, err := o.Dir.Load()
 	if err != nil {
 		return components.Config{}, err
@@ -26,11 +28,15 @@ func prepare(o Options) (components.Config, error) {
 		Verbosity: o.Verbosity,
 		ExtraArgs: o.ExtraArgs,
 	}
-	names := components.Names(o.KWOK, o.Copse)
-	if err := choosePorts(names, previous, config); err != nil {
+	if err := choosePorts(components.Names(o.parts()), previous, config); err != nil {
 		return config, err
 	}
-	if err := o.Dir.Certs().Ensure(components.ServiceIP); err != nil {
+	if o.RealNode {
+		if config.Node, err = realnode.Claim(ctx, o.Dir, previous.RealNode); err != nil {
+			return config, err
+		}
+	}
+	if err := o.Dir.Certs().Ensure(config.ServiceIP(), certs.Node{Name: config.Node.Name, Address: config.Node.Address}); err != nil {
 		return config, err
 	}
 	if err := writeKubeconfigs(config); err != nil {
@@ -43,7 +49,10 @@ func prepare(o Options) (components.Config, error) {
 	if err := os.WriteFile(o.Dir.KWOKConfig(), stages, 0o600); err != nil {
 		return config, err
 	}
-	return config, save(o, config)
+	if err := save(o, config); err != nil || !o.RealNode {
+		return config, err
+	}
+	return config, prepareRealNode(&config)
 }
 
 // choosePorts takes the ports of the last time if they are still free: then
@@ -69,12 +78,16 @@ func choosePorts(names []string, previous state.Cluster, config components.Confi
 
 func writeKubeconfigs(config components.Config) error {
 	keys := config.Dir.Certs()
-	for _, c := range []struct{ identity, path string }{
+	users := []struct{ identity, path string }{
 		{certs.Admin, config.Dir.Kubeconfig()},
 		{certs.ControllerManager, config.Dir.KubeconfigOf(components.KubeControllerManager)},
 		{certs.Scheduler, config.Dir.KubeconfigOf(components.KubeScheduler)},
 		{certs.KWOK, config.Dir.KubeconfigOf(components.KWOK)},
-	} {
+	}
+	if config.Node.Exists() {
+		users = append(users, struct{ identity, path string }{certs.Kubelet, config.Dir.KubeconfigOf(components.Kubelet)})
+	}
+	for _, c := range users {
 		user := kubeconfig.User{Name: c.identity, CertFile: keys.Cert(c.identity), KeyFile: keys.Key(c.identity)}
 		if err := kubeconfig.Write(c.path, config.Server(), keys.Cert(certs.ClusterCA), user); err != nil {
 			return err
@@ -95,13 +108,14 @@ func save(o Options, config components.Config) error {
 		CertDir:       string(o.Dir.Certs()),
 		CAFile:        o.Dir.Certs().Cert(certs.ClusterCA),
 		ControlSocket: o.Dir.ControlSocket(),
+		RealNode:      config.Node,
 		Copse:         o.Copse,
 		Components:    map[string]state.Component{},
 	}
 	if o.KWOK {
 		cluster.Nodes = o.Nodes
 	}
-	for _, name := range components.Names(o.KWOK, o.Copse) {
+	for _, name := range components.Names(o.parts()) {
 		c, err := components.New(name, config)
 		if err != nil {
 			return err

@@ -18,6 +18,9 @@ const (
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
 	KWOK              = "kwok"
+	Kubelet           = "kubelet"
+	KubeletServer     = "kubelet-server"
+	KubeletClient     = "kube-apiserver-kubelet-client" // kube-apiserver as a client of the kubelet
 	CopseCA           = "copse-ca"
 	Copse             = "copse-apiserver"
 
@@ -40,9 +43,14 @@ func (f Folder) Key(name string) string { return filepath.Join(string(f), name+"
 // PublicKey is the file of a public key.
 func (f Folder) PublicKey(name string) string { return filepath.Join(string(f), name+".pub") }
 
+// Node is what the identity of a kubelet depends on.
+type Node struct {
+	Name, Address string
+}
+
 // Ensure fills the folder unless that is done. clusterIP is the address of the
-// Service "kubernetes", by which pods reach the API server.
-func (f Folder) Ensure(clusterIP string) error {
+// Service "kubernetes", by which pods reach the API server. The node may be none.
+func (f Folder) Ensure(clusterIP string, node Node) error {
 	mark := filepath.Join(string(f), complete)
 	if _, err := os.Stat(mark); err == nil {
 		return nil
@@ -53,7 +61,7 @@ func (f Folder) Ensure(clusterIP string) error {
 		return err
 	}
 	for _, fill := range []func() error{
-		func() error { return f.fillCluster(clusterIP) },
+		func() error { return f.fillCluster(clusterIP, node) },
 		f.fillFrontProxy,
 		f.fillCopse,
 		f.fillServiceAccount,
@@ -66,7 +74,7 @@ func (f Folder) Ensure(clusterIP string) error {
 }
 
 // fillCluster makes the cluster's authority and the identities of the control plane.
-func (f Folder) fillCluster(clusterIP string) error {
+func (f Folder) fillCluster(clusterIP string, node Node) error {
 	ca, err := f.authority(ClusterCA, "kubernetes")
 	if err != nil {
 		return err
@@ -85,6 +93,7 @@ func (f Folder) fillCluster(clusterIP string) error {
 		// KWOK acts as the kubelet of every node that it plays, which no
 		// single node's identity may do.
 		{KWOK, "kwok", "system:masters"},
+		{KubeletClient, "kube-apiserver-kubelet-client", "system:masters"},
 	} {
 		var groups []string
 		if c.group != "" {
@@ -94,7 +103,13 @@ func (f Folder) fillCluster(clusterIP string) error {
 			return err
 		}
 	}
-	return nil
+	if node.Name == "" {
+		return nil
+	}
+	// The authorizer of nodes goes by this name and group.
+	return errors.Join(
+		f.write(Kubelet)(ca.newClient("system:node:"+node.Name, "system:nodes")),
+		f.write(KubeletServer)(ca.newServer(node.Name, node.Name, node.Address)))
 }
 
 // fillFrontProxy makes what the API server proves itself with to aggregated

@@ -11,7 +11,7 @@ import (
 
 func TestEnsure(t *testing.T) {
 	f := Folder(filepath.Join(t.TempDir(), "certs"))
-	if err := f.Ensure("10.0.0.1"); err != nil {
+	if err := f.Ensure("10.0.0.1", Node{Name: "kubelet-0", Address: "198.19.7.1"}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -23,6 +23,8 @@ func TestEnsure(t *testing.T) {
 		{APIServer, ClusterCA, "10.0.0.1", x509.ExtKeyUsageServerAuth},
 		{APIServer, ClusterCA, "127.0.0.1", x509.ExtKeyUsageServerAuth},
 		{Component, ClusterCA, "localhost", x509.ExtKeyUsageServerAuth},
+		{KubeletServer, ClusterCA, "198.19.7.1", x509.ExtKeyUsageServerAuth},
+		{Kubelet, ClusterCA, "", x509.ExtKeyUsageClientAuth},
 		{Copse, CopseCA, "copse-apiserver.copse-system.svc", x509.ExtKeyUsageServerAuth},
 		{Admin, ClusterCA, "", x509.ExtKeyUsageClientAuth},
 		{FrontProxyClient, FrontProxyCA, "", x509.ExtKeyUsageClientAuth},
@@ -39,7 +41,7 @@ func TestEnsure(t *testing.T) {
 func TestEnsureKeepsWhatIsThere(t *testing.T) {
 	f := Folder(t.TempDir())
 	read := func() []byte {
-		if err := f.Ensure("10.0.0.1"); err != nil {
+		if err := f.Ensure("10.0.0.1", Node{}); err != nil {
 			t.Fatal(err)
 		}
 		key, err := os.ReadFile(f.Key(ServiceAccount))

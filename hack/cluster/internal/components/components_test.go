@@ -17,7 +17,7 @@ func testConfig() Config {
 		Verbosity: 2,
 		ExtraArgs: map[string][]string{KubeScheduler: {"--v=9"}},
 	}
-	for i, name := range Names(true, true) {
+	for i, name := range Names(Parts{KWOK: true, Copse: true}) {
 		c.Port[name] = 1000 + i
 		if NeedsExtraPort(name) {
 			c.ExtraPort[name] = 2000 + i
@@ -27,13 +27,13 @@ func testConfig() Config {
 }
 
 func TestNames(t *testing.T) {
-	if got := Names(false, false); slices.Contains(got, KWOK) || slices.Contains(got, CopseEtcd) {
+	if got := Names(Parts{}); slices.Contains(got, KWOK) || slices.Contains(got, CopseEtcd) {
 		t.Errorf("the bare cluster has %q", got)
 	}
-	if got := Names(true, true); len(got) != 8 || got[0] != Etcd {
+	if got := Names(Parts{KWOK: true, RealNode: true, Copse: true}); len(got) != 11 || got[0] != Etcd {
 		t.Errorf("the whole cluster has %q", got)
 	}
-	if _, err := New("kubelet", testConfig()); err == nil {
+	if _, err := New("kube-proxy", testConfig()); err == nil {
 		t.Error("an unknown component has no error")
 	}
 }
@@ -83,7 +83,7 @@ func TestExtraArgsComeLast(t *testing.T) {
 
 // Nothing of Copse runs as an administrator, and nobody listens beyond loopback.
 func TestNothingIsExposed(t *testing.T) {
-	for _, name := range Names(true, true) {
+	for _, name := range Names(Parts{KWOK: true, Copse: true}) {
 		c, err := New(name, testConfig())
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,9 @@ const (
 	KubeControllerManager  = "kube-controller-manager"
 	KubeScheduler          = "kube-scheduler"
 	KWOK                   = "kwok"
+	Containerd             = "containerd"
+	PodGateway             = "pod-gateway"
+	Kubelet                = "kubelet"
 	CopseEtcd              = "copse-etcd"
 	CopseAPIServer         = "copse-apiserver"
 	CopseControllerManager = "copse-controller-manager"
@@ -24,8 +27,8 @@ const (
 	serviceRange = "10.0.0.0/16"
 	podRange     = "10.64.0.0/10"
 
-	// ServiceIP is the address of the Service "kubernetes", the first of the range.
-	ServiceIP = "10.0.0.1"
+	// serviceIP is the address of the Service "kubernetes", the first of the range.
+	serviceIP = "10.0.0.1"
 )
 
 // Config is what the flags depend on.
@@ -36,6 +39,10 @@ type Config struct {
 	BinDir string
 	// Port and ExtraPort are the ports by component, see state.Component.
 	Port, ExtraPort map[string]int
+	// Node is the real node, if there is one, and PluginDir is where the
+	// machine has the CNI plugins for it.
+	Node      state.RealNode
+	PluginDir string
 	// Verbosity is the level of the logs.
 	Verbosity int
 	// ExtraArgs by component are added to the flags, as the last ones.
@@ -51,13 +58,21 @@ type Component struct {
 	Info state.Component
 }
 
+// Parts are what a cluster can have or not.
+type Parts struct {
+	KWOK, RealNode, Copse bool
+}
+
 // Names lists the components of a cluster in the order in which they start.
-func Names(kwok, copse bool) []string {
+func Names(p Parts) []string {
 	names := []string{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler}
-	if kwok {
+	if p.KWOK {
 		names = append(names, KWOK)
 	}
-	if copse {
+	if p.RealNode {
+		names = append(names, Containerd, PodGateway, Kubelet)
+	}
+	if p.Copse {
 		names = append(names, CopseEtcd, CopseAPIServer, CopseControllerManager)
 	}
 	return names
@@ -65,7 +80,7 @@ func Names(kwok, copse bool) []string {
 
 // NeedsExtraPort returns whether a component listens on a second port.
 func NeedsExtraPort(name string) bool {
-	return name == Etcd || name == CopseEtcd || name == CopseControllerManager
+	return name == Etcd || name == CopseEtcd || name == Kubelet || name == CopseControllerManager
 }
 
 // New describes the component of that name.
@@ -77,6 +92,9 @@ func New(name string, c Config) (Component, error) {
 		KubeControllerManager:  kubeControllerManager,
 		KubeScheduler:          kubeScheduler,
 		KWOK:                   kwok,
+		Containerd:             containerd,
+		PodGateway:             podGateway,
+		Kubelet:                kubelet,
 		CopseAPIServer:         copseAPIServer,
 		CopseControllerManager: copseControllerManager,
 	}[name]
@@ -94,6 +112,22 @@ func New(name string, c Config) (Component, error) {
 
 func (c Config) program(name string) string {
 	return filepath.Join(c.BinDir, name)
+}
+
+// ServiceIP is the address of the Service "kubernetes". With a real node it is
+// one that pods can reach.
+func (c Config) ServiceIP() string {
+	if c.Node.Exists() {
+		return c.Node.APIHost
+	}
+	return serviceIP
+}
+
+func (c Config) serviceRange() string {
+	if c.Node.Exists() {
+		return c.Node.ServiceRange
+	}
+	return serviceRange
 }
 
 // Server is the URL of kube-apiserver.

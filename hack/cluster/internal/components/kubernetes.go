@@ -32,7 +32,7 @@ func kubeAPIServer(c Config) Component {
 			flag("authorization-mode", "Node,RBAC"),
 			flag("allow-privileged", true),
 
-			flag("service-cluster-ip-range", serviceRange),
+			flag("service-cluster-ip-range", c.serviceRange()),
 			// Without it a loopback address to advertise is refused.
 			flag("endpoint-reconciler-type", "none"),
 
@@ -50,6 +50,13 @@ func kubeAPIServer(c Config) Component {
 			flag("requestheader-extra-headers-prefix", "X-Remote-Extra-"),
 			flag("proxy-client-cert-file", keys.Cert(certs.FrontProxyClient)),
 			flag("proxy-client-key-file", keys.Key(certs.FrontProxyClient)),
+
+			// For logs and commands of real pods.
+			flag("kubelet-client-certificate", keys.Cert(certs.KubeletClient)),
+			flag("kubelet-client-key", keys.Key(certs.KubeletClient)),
+			flag("kubelet-certificate-authority", keys.Cert(certs.ClusterCA)),
+			// No name server knows nodes.
+			flag("kubelet-preferred-address-types", "InternalIP"),
 
 			flag("feature-gates", workloads),
 			flag("runtime-config", "scheduling.k8s.io/v1beta1=true"),

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -39,8 +40,12 @@ func NewProber(keys certs.Folder) (*Prober, error) {
 	}}, nil
 }
 
-// Check returns nil when the URL answers 200.
+// Check returns nil when the URL answers 200, or, if it is that of a unix
+// socket, when somebody listens there.
 func (p *Prober) Check(ctx context.Context, url string) error {
+	if socket, found := strings.CutPrefix(url, "unix://"); found {
+		return checkSocket(ctx, socket)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -58,6 +63,15 @@ func (p *Prober) Check(ctx context.Context, url string) error {
 		return fmt.Errorf("%s: %s", resp.Status, failures(string(body)))
 	}
 	return nil
+}
+
+func checkSocket(ctx context.Context, path string) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 // failures picks the checks that failed from an answer that lists all, as

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,11 +68,12 @@ func Create(ctx context.Context, client kubernetes.Interface, nodes []*corev1.No
 	return errors.Join(failures...)
 }
 
-// WaitReady returns when at least count nodes take pods.
-func WaitReady(ctx context.Context, client kubernetes.Interface, count int) error {
+// WaitReady returns when at least count nodes take pods, of those whose label
+// for the type has that value.
+func WaitReady(ctx context.Context, client kubernetes.Interface, value string, count int) error {
 	for {
 		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
-			LabelSelector: components.NodeLabelKey + "=" + components.NodeLabelValue,
+			LabelSelector: components.NodeLabelKey + "=" + value,
 		})
 		ready := 0
 		if err == nil {
@@ -94,9 +96,12 @@ func WaitReady(ctx context.Context, client kubernetes.Interface, count int) erro
 }
 
 // takesPods returns whether a node is ready and without the taint that every
-// node has until the controller manager has seen it ready.
+// node has until the controller manager has seen it ready. That of its own type
+// a real node always has.
 func takesPods(node *corev1.Node) bool {
-	if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable {
+	if node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key != components.NodeLabelKey
+	}) {
 		return false
 	}
 	for _, c := range node.Status.Conditions {

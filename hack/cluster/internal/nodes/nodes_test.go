@@ -50,6 +50,10 @@ func TestTakesPods(t *testing.T) {
 		{"new", corev1.Node{}, false},
 		{"ready", corev1.Node{Status: ready(corev1.ConditionTrue)}, true},
 		{"unknown", corev1.Node{Status: ready(corev1.ConditionUnknown)}, false},
+		{"for those who ask for it", corev1.Node{
+			Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: "type", Value: "kubelet"}}},
+			Status: ready(corev1.ConditionTrue),
+		}, true},
 		{"still tainted", corev1.Node{Spec: taint, Status: ready(corev1.ConditionTrue)}, false},
 	} {
 		if got := takesPods(&tc.node); got != tc.want {

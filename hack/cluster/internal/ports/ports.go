@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+
+	"github.com/copse-dev/copse/hack/cluster/internal/claim"
 )
 
 // Ports are taken from a range below the one that Linux takes source ports
@@ -18,20 +20,20 @@ const (
 // Port is a port that is reserved for this process and its children.
 type Port struct {
 	Number int
-	claim  net.Listener
+	claim  claim.Claim
 }
 
 // Reserve reserves the preferred port if it is free, else another one. A
 // preferred port of 0 means any.
 func Reserve(preferred int) (Port, error) {
 	if preferred != 0 {
-		if p, err := claim(preferred); err == nil {
+		if p, err := reserve(preferred); err == nil {
 			return p, nil
 		}
 	}
 	var failure error
 	for range 200 {
-		p, err := claim(first + rand.IntN(last-first))
+		p, err := reserve(first + rand.IntN(last-first))
 		if err == nil {
 			return p, nil
 		}
@@ -42,14 +44,13 @@ func Reserve(preferred int) (Port, error) {
 
 // Release gives the port back.
 func (p Port) Release() error {
-	return p.claim.Close()
+	return p.claim.Release()
 }
 
-// claim marks a port as ours among all clusters of this machine, then makes
-// sure that nobody listens on it. The mark is a socket in Linux' abstract
-// namespace: it needs no file, and the kernel drops it with the process.
-func claim(number int) (Port, error) {
-	mark, err := net.Listen("unix", fmt.Sprintf("@copse-cluster-port-%d", number))
+// reserve marks a port as ours among all clusters of this machine, then makes
+// sure that nobody listens on it.
+func reserve(number int) (Port, error) {
+	mark, err := claim.Take(fmt.Sprintf("port-%d", number))
 	if err != nil {
 		return Port{}, err
 	}
@@ -58,7 +59,7 @@ func claim(number int) (Port, error) {
 		err = probe.Close()
 	}
 	if err != nil {
-		return Port{}, errors.Join(err, mark.Close())
+		return Port{}, errors.Join(err, mark.Release())
 	}
 	return Port{Number: number, claim: mark}, nil
 }

@@ -7,22 +7,22 @@ import (
 )
 
 func TestReserveKeepsThePreferredPort(t *testing.T) {
-	a := reserve(t, 0)
+	a := mustReserve(t, 0)
 	if err := a.Release(); err != nil {
 		t.Fatal(err)
 	}
-	if b := reserve(t, a.Number); b.Number != a.Number {
+	if b := mustReserve(t, a.Number); b.Number != a.Number {
 		t.Errorf("got port %d, want %d", b.Number, a.Number)
 	}
 }
 
 func TestReserveAvoidsWhatIsTaken(t *testing.T) {
-	reserved := reserve(t, 0)
-	if p := reserve(t, reserved.Number); p.Number == reserved.Number {
+	reserved := mustReserve(t, 0)
+	if p := mustReserve(t, reserved.Number); p.Number == reserved.Number {
 		t.Errorf("port %d is handed out twice", p.Number)
 	}
 
-	other := reserve(t, 0)
+	other := mustReserve(t, 0)
 	if err := other.Release(); err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +31,12 @@ func TestReserveAvoidsWhatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if p := reserve(t, other.Number); p.Number == other.Number {
+	if p := mustReserve(t, other.Number); p.Number == other.Number {
 		t.Errorf("port %d is handed out while somebody listens on it", p.Number)
 	}
 }
 
-func reserve(t *testing.T, preferred int) Port {
+func mustReserve(t *testing.T, preferred int) Port {
 	t.Helper()
 	p, err := Reserve(preferred)
 	if err != nil {

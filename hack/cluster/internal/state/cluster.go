@@ -38,17 +38,20 @@ type Cluster struct {
 	Nodes int `json:"nodes"`
 	// Copse says whether Copse runs in the cluster.
 	Copse bool `json:"copse"`
+	// RealNode is the node with containers, if there is one.
+	RealNode RealNode `json:"realNode,omitzero"`
 	// Components by name: etcd, kube-apiserver, kube-controller-manager,
-	// kube-scheduler, kwok and, with Copse, copse-etcd, copse-apiserver,
-	// copse-controller-manager.
+	// kube-scheduler, kwok; with a real node containerd, pod-gateway, kubelet;
+	// with Copse copse-etcd, copse-apiserver, copse-controller-manager.
 	Components map[string]Component `json:"components"`
 }
 
 // Component is one program of the cluster.
 type Component struct {
-	// Port is where it listens on 127.0.0.1. It is the same after a restart.
+	// Port is where it listens on 127.0.0.1, or of a real node at the node's
+	// address. It is the same after a restart.
 	Port int `json:"port"`
-	// ExtraPort is etcd's peer port, or the health port of
+	// ExtraPort is etcd's peer port, or the health port of the kubelet or of
 	// copse-controller-manager, whose Port is that of its metrics.
 	ExtraPort int `json:"extraPort,omitempty"`
 	// URL is what clients connect to.

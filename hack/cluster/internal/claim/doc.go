@@ -1,0 +1,2 @@
+// Package claim makes something of this machine belong to one process.
+package claim

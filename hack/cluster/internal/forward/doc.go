@@ -1,0 +1,2 @@
+// Package forward passes TCP connections on to another address.
+package forward
