@@ -66,6 +66,6 @@ cat <<EOT
   kubectl explain pcs.spec.trainingSpec   # the API, explained
   kubectl scale pcs ${INFERENCE} --replicas=2
   kubectl annotate pod -l app.kubernetes.io/part-of=${INFERENCE} kwok.copse.dev/exit-after=0s   # let its pods end, and see them replaced
-  kubectl apply -f artifacts/examples/training-mpi.yaml
+  kubectl apply -f artifacts/examples/training-pipeline.yaml
   make demo-down                          # end it
 EOT

@@ -30,6 +30,7 @@ func TestEveryExampleRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			ns := cluster.Namespace(t)
+			ns.PlayWaiters()
 			if out := ns.Apply(string(text), "--server-side"); strings.Contains(out, "Warning") {
 				t.Errorf("the example is warned about: %s", out)
 			}
