@@ -134,7 +134,8 @@ func TestABarrierThatExpiresIsRestarted(t *testing.T) {
 	t.Parallel()
 	ns := cluster.Namespace(t)
 	loadGate(t)
-	pcs := heldSet(ptr.To[int32](2))
+	// Long enough for two containers one after the other on a busy machine.
+	pcs := heldSet(ptr.To[int32](15))
 	pcs.Spec.TrainingSpec = &grovev1alpha1.TrainingSpec{MaxRestarts: ptr.To[int32](1)}
 	pcs.Spec.Template.Cliques[1].Spec.PodSpec.InitContainers[0].Args = []string{"when=" + attemptVariable + ":0", "await=/work/go"}
 	apply(t, ns, pcs)
