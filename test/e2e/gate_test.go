@@ -242,6 +242,9 @@ func TestAForeignConfigMapIsLeftAlone(t *testing.T) {
 	if c := meta.FindStatusCondition(gate.Status.Conditions, grovev1alpha1.ConditionTypeNameConflict); c == nil || c.Status != metav1.ConditionTrue || !containsAll(c.Message, "ConfigMap job-0-group-scheduling") {
 		t.Errorf("conditions %+v", gate.Status.Conditions)
 	}
+	if count := strings.Count(ns.Kubectl("get", "events.v1.events.k8s.io", "--field-selector", "reason=NameConflict", "-o", "name"), "\n"); count != 1 {
+		t.Errorf("%d events tell of it", count)
+	}
 	if mine := ns.Kubectl("get", "configmap", "job-0-group-scheduling", "-o", "jsonpath={.data}"); mine != `{"mine":"1"}` {
 		t.Errorf("it has become %s", mine)
 	}

@@ -85,6 +85,7 @@ func nothing() observed {
 	return observed{
 		services: map[string]*corev1.Service{}, groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{},
 		cliques: map[string]*grovev1alpha1.PodClique{}, gangs: map[string]*schedulerv1alpha1.PodGang{},
+		gates: map[string]*grovev1alpha1.StartGate{}, configMaps: map[string]*corev1.ConfigMap{},
 	}
 }
 
@@ -104,6 +105,10 @@ func (o observed) add(objects ...client.Object) observed {
 			o.cliques[obj.Name] = obj
 		case *schedulerv1alpha1.PodGang:
 			o.gangs[obj.Name] = obj
+		case *grovev1alpha1.StartGate:
+			o.gates[obj.Name] = obj
+		case *corev1.ConfigMap:
+			o.configMaps[obj.Name] = obj
 		}
 	}
 	return o

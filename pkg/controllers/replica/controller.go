@@ -215,6 +215,10 @@ func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet
 		return nil
 	}
 	conflict := &conflictError{kind: kindOf(obj), name: key.Name}
+	if _, isFile := obj.(*corev1.ConfigMap); isFile {
+		// The gate records it, and is what tells whether it is news.
+		return conflict
+	}
 	r.Recorder.Eventf(pcs, nil, corev1.EventTypeWarning, "NameConflict", "Create", "%s", conflict.Error())
 	return conflict
 }

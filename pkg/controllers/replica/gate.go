@@ -74,6 +74,10 @@ func (r *Reconciler) decideGate(ctx context.Context, pcs *grovev1alpha1.PodCliqu
 		if err := r.Client.Status().Update(ctx, updated); err != nil {
 			return 0, fmt.Errorf("write the gate: %w", err)
 		}
+		const conflict = grovev1alpha1.ConditionTypeNameConflict
+		if c := meta.FindStatusCondition(updated.Status.Conditions, conflict); c != nil && !meta.IsStatusConditionTrue(gate.Status.Conditions, conflict) {
+			r.Recorder.Eventf(pcs, gate, corev1.EventTypeWarning, conflict, "Create", "%s", c.Message)
+		}
 		for _, e := range decision.Events {
 			r.Recorder.Eventf(pcs, gate, e.Type, e.Reason, e.Reason, "%s", e.Message)
 		}

@@ -250,21 +250,22 @@ func TestValidatePodCliqueStatusUpdate(t *testing.T) {
 			tweak: status(func(s *grove.PodCliqueStatus) {
 				s.Replicas, s.ReadyReplicas, s.RunningReplicas, s.UpdatedReplicas = -1, -1, -1, -1
 				s.ScheduledReplicas, s.ScheduleGatedReplicas, s.CreatedReplicas, s.OldReplicas = -1, -1, -1, -1
+				s.StartedReplicas = -1
 			}),
 			want: field.ErrorList{
 				invalid("status.replicas"), invalid("status.readyReplicas"), invalid("status.runningReplicas"),
 				invalid("status.updatedReplicas"), invalid("status.scheduledReplicas"),
-				invalid("status.scheduleGatedReplicas"), invalid("status.createdReplicas"), invalid("status.oldReplicas"),
+				invalid("status.scheduleGatedReplicas"), invalid("status.createdReplicas"), invalid("status.oldReplicas"), invalid("status.startedReplicas"),
 			},
 		},
 		"parts are at most replicas": {
 			tweak: status(func(s *grove.PodCliqueStatus) {
 				s.Replicas, s.ReadyReplicas, s.RunningReplicas, s.UpdatedReplicas = 1, 2, 2, 2
-				s.ScheduledReplicas, s.ScheduleGatedReplicas = 2, 2
+				s.ScheduledReplicas, s.ScheduleGatedReplicas, s.StartedReplicas = 2, 2, 2
 			}),
 			want: field.ErrorList{
 				invalid("status.readyReplicas"), invalid("status.runningReplicas"), invalid("status.updatedReplicas"),
-				invalid("status.scheduledReplicas"), invalid("status.scheduleGatedReplicas"),
+				invalid("status.scheduledReplicas"), invalid("status.scheduleGatedReplicas"), invalid("status.startedReplicas"),
 			},
 		},
 		"parts that were more do not block": {

@@ -1,0 +1,169 @@
+package replica
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+)
+
+// barred holds the cliques of the set at a barrier for ten seconds at most.
+func barred(pcs *grovev1alpha1.PodCliqueSet) {
+	pcs.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{TimeoutAfterSeconds: ptr.To[int32](10), TargetCliques: []string{"router"}}
+}
+
+func TestAReplicaThatWaitsHasAGate(t *testing.T) {
+	expect(t, "with a barrier", []string{"Service llm-1", "StartGate llm-1", "ConfigMap llm-1-group-scheduling", "PodCliqueScalingGroup llm-1-decode", "PodClique llm-1-router"},
+		writesOf(planReplica(newSet(barred), 1, nothing())).Create)
+	have := allOf(t, newSet(barred), 1)
+	expect(t, "complete", writes{}, writesOf(planReplica(newSet(barred), 1, have)))
+	have.cliques = nil
+	have.groups, have.gangs, have.services = nil, nil, nil
+	expect(t, "with its replica it goes", []string{"ConfigMap llm-1-group-scheduling", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
+}
+
+// atGate is a cluster with a set whose router waits at the barrier.
+type atGate struct {
+	client.WithWatch
+	clock    *clocktesting.FakeClock
+	recorder *events.FakeRecorder
+	r        *Reconciler
+}
+
+func newAtGate(t *testing.T, foreign ...client.Object) *atGate {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, grovev1alpha1.AddToScheme, schedulerv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(newSet(barred)).WithObjects(foreign...).
+		WithStatusSubresource(&grovev1alpha1.StartGate{}, &grovev1alpha1.PodClique{})
+	if err := index.Register(t.Context(), fieldIndexer{builder}, false); err != nil {
+		t.Fatal(err)
+	}
+	c := &atGate{WithWatch: builder.Build(), clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), recorder: events.NewFakeRecorder(20)}
+	c.r = &Reconciler{Client: c, Cache: c, Live: c, Recorder: c.recorder, Clock: c.clock}
+	return c
+}
+
+// pass reconciles replica 1 a few times, and returns when it wants to look again.
+func (c *atGate) pass(t *testing.T) time.Duration {
+	t.Helper()
+	key := Key{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "llm"}, UID: "set-uid", Replica: 1}
+	var wait time.Duration
+	for range 4 {
+		// A name that is taken is an error, with the back-off of errors.
+		result, _ := c.r.Reconcile(t.Context(), key)
+		wait = result.RequeueAfter
+	}
+	return wait
+}
+
+func (c *atGate) start(t *testing.T, pods int32) {
+	t.Helper()
+	clique := &grovev1alpha1.PodClique{}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}, clique); err != nil {
+		t.Fatal(err)
+	}
+	clique.Status.StartedReplicas = pods
+	if err := c.Status().Update(t.Context(), clique); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *atGate) gate(t *testing.T) (*grovev1alpha1.StartGate, string) {
+	t.Helper()
+	gate, file := &grovev1alpha1.StartGate{}, &corev1.ConfigMap{}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1"}, gate); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1-group-scheduling"}, file); err != nil {
+		t.Fatal(err)
+	}
+	return gate, file.Data["started"]
+}
+
+func (c *atGate) told() []string {
+	var out []string
+	for {
+		select {
+		case text := <-c.recorder.Events:
+			out = append(out, text)
+		default:
+			return out
+		}
+	}
+}
+
+func TestTheGateOpensInBothPlaces(t *testing.T) {
+	c := newAtGate(t)
+	c.pass(t)
+	if gate, text := c.gate(t); len(gate.Status.Cliques) != 1 || gate.Status.Cliques[0].Open || text != "" {
+		t.Errorf("at first: %+v, %q", gate.Status.Cliques, text)
+	}
+	c.start(t, 1)
+	c.pass(t)
+	if gate, text := c.gate(t); !gate.Status.Cliques[0].Open || text != "llm-1-router 0\n" {
+		t.Errorf("when all have started: %+v, %q", gate.Status.Cliques, text)
+	}
+}
+
+func TestTheGateExpiresAtItsDeadline(t *testing.T) {
+	c := newAtGate(t)
+	c.pass(t)
+	clique := &grovev1alpha1.PodClique{}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}, clique); err != nil {
+		t.Fatal(err)
+	}
+	clique.Spec.Replicas = 2
+	if err := c.Update(t.Context(), clique); err != nil {
+		t.Fatal(err)
+	}
+	c.start(t, 1)
+	if wait := c.pass(t); wait <= 10*time.Second || wait > 11*time.Second {
+		t.Errorf("it looks again after %s", wait)
+	}
+	c.clock.SetTime(c.clock.Now().Add(12 * time.Second))
+	c.pass(t)
+	if gate, text := c.gate(t); !gate.Status.Cliques[0].Expired || text != "" {
+		t.Errorf("after its time: %+v, %q", gate.Status.Cliques, text)
+	}
+	expect(t, "events", []string{"Warning StartBarrierExpired gang llm-1: not all pods have started 10s after the first has, llm-1-router: 1 of 2 pods have started"}, c.told())
+}
+
+func TestAForeignFileOfTheGateIsToldOnce(t *testing.T) {
+	mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm-1-group-scheduling"}, Data: map[string]string{"started": "mine"}}
+	c := newAtGate(t, mine)
+	c.pass(t)
+	c.start(t, 1)
+	c.pass(t)
+	gate, text := c.gate(t)
+	if !gate.Status.Cliques[0].Open || text != "mine" || !meta.IsStatusConditionTrue(gate.Status.Conditions, grovev1alpha1.ConditionTypeNameConflict) {
+		t.Errorf("gate %+v, file %q", gate.Status, text)
+	}
+	if told := c.told(); len(told) != 1 {
+		t.Errorf("events %q", told)
+	}
+	if err := c.Delete(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(t)
+	if gate, text := c.gate(t); text != "llm-1-router 0\n" || len(gate.Status.Conditions) != 0 {
+		t.Errorf("when it has gone: %+v, %q", gate.Status.Conditions, text)
+	}
+}
