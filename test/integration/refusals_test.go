@@ -106,13 +106,12 @@ func TestImmutableFieldsAreRefusedOnUpdate(t *testing.T) {
 
 func TestInertFieldsAreAcceptedWithAWarning(t *testing.T) {
 	ns := cluster.Namespace(t)
-	manifest := replaceOnce(t, training, "workloadType: Training", "workloadType: Training\n  trainingSpec: {maxRestarts: 2, maxRuntime: 1h}\n  groupSchedulingConfig: {timeoutAfterSeconds: 60}")
-	out := ns.Apply(manifest)
-	contains(t, out, "Warning: spec.groupSchedulingConfig: accepted, but nothing acts on it yet")
-	// What the cluster lacks is warned of as well.
 	packed := replaceOnce(t, training, "name: job", "name: packed")
 	packed = replaceOnce(t, packed, "template:", "template:\n    topologyConstraint: {topologyName: nowhere, pack: {required: rack}}")
-	contains(t, ns.Apply(packed), `Warning: spec.template.topologyConstraint.topologyName: there is no ClusterTopologyBinding "nowhere"`)
+	out := ns.Apply(packed)
+	contains(t, out, "Warning: spec.template.topologyConstraint: accepted, but nothing acts on it yet")
+	// What the cluster lacks is warned of as well.
+	contains(t, out, `Warning: spec.template.topologyConstraint.topologyName: there is no ClusterTopologyBinding "nowhere"`)
 	if out := ns.Apply(replaceOnce(t, training, "name: job", "name: plain")); strings.Contains(out, "Warning") {
 		t.Errorf("a set without such fields is warned about: %s", out)
 	}

@@ -3,6 +3,42 @@ package mutants
 // mutants are the mistakes, by what a person would call them.
 func mutants() map[string]mutant {
 	return map[string]mutant{
+		"a stage opens though the one before has not come that far": {
+			file: gang + "startup.go", old: "waiting.Want == 0 || waiting.Have < waiting.Want", new: "false",
+		},
+		"a stage stays open in the next attempt": {
+			file: gang + "startup.go", old: "before.Index == replica && before.Attempt == attempt", new: "before.Index == replica",
+		},
+		"the write that restarts a replica opens its stages": {
+			file: gang + "startup.go", old: "if !isCurrent(clique.object, replica.attempt+clique.copyAttempt) {", new: "if clique.object == nil {",
+		},
+		"the gang of a stage that is not open is made": {
+			file: ctrl + "replica/plan.go", old: "own.closed || own.incomplete", new: "own.incomplete",
+		},
+		"copies of a scaling group do not go through the order": {
+			file: ctrl + "replica/plan.go", old: "held: held[want.Name]", new: "held: false",
+		},
+		"a gate is opened by cliques that are not there": {
+			file: gang + "gate.go", old: "		if !found {\n", new: "		if false {\n",
+		},
+		"pods of an earlier attempt open a gate": {
+			file: gang + "gate.go", old: "!isCurrent(parent.object, replica.attempt+parent.copyAttempt) || !hasSome(parent.object)", new: "parent.object == nil || !hasSome(parent.object)",
+		},
+		"the barrier opens when some have started": {
+			file: gang + "gate.go", old: "	if all && ready {\n", new: "	if _ = all; some && ready {\n",
+		},
+		"a barrier expires at once": {
+			file: gang + "gate.go", old: "	if now.Before(due) {\n		decision.Next = earliest(decision.Next, due)\n		return\n	}\n", new: "",
+		},
+		"an expired barrier ends nothing": {
+			file: gang + "restart.go", old: "			consider(expiryOf(s, replica, clique))\n", new: "",
+		},
+		"a barrier that expired in an earlier attempt ends this one": {
+			file: gang + "gate.go", old: "entry.Name == clique && entry.Attempt == attempt && entry.Expired", new: "entry.Name == clique && entry.Expired",
+		},
+		"pods that wait at the barrier are not told by the file": {
+			file: ctrl + "replica/gate.go", old: "		updated.Data = map[string]string{key: text}\n", new: "",
+		},
 		"a restart is not counted": {
 			file: gang + "restart.go", old: "	status.RestartCount++\n", new: "",
 		},
