@@ -23,6 +23,9 @@ func TestAJobEndsRightThoughAProcessIsKilledUnderIt(t *testing.T) {
 			ns.Apply(training("job", 1, 4, "4s"))
 			before := ns.WaitForPods(4, time.Minute, framework.IsReady)
 			cluster.Kill(t, component)
+			if component == "kwok" {
+				ns.AwaitExits(2 * time.Minute)
+			}
 
 			pcs := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, 2*time.Minute)
 			if pcs.Status.RestartCount != 0 {

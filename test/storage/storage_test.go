@@ -266,6 +266,7 @@ func TestAnEmptyEtcdDeletesNoPod(t *testing.T) {
 	})
 	s.noPodGoes(pods)
 	exit(ns, "--all", 0)
+	ns.AwaitExits(time.Minute)
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
 }
 
@@ -324,6 +325,7 @@ func TestAnOlderEtcdDeletesNoPod(t *testing.T) {
 	}
 	s.noPodGoes(pods)
 	exit(ns, "--all", 0)
+	ns.AwaitExits(time.Minute)
 	ns.WaitForPhase("new", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
 	if old := ns.WaitForPhase("old", grovev1alpha1.PodCliqueSetSucceeded, time.Minute); old.Status.RestartCount != 1 {
 		t.Errorf("restartCount is %d", old.Status.RestartCount)
@@ -343,6 +345,7 @@ func TestAWrongRecordShutsTheServer(t *testing.T) {
 	s.edit(func(c *corev1.ConfigMap) { c.Data["id"] = id })
 	s.waitOpen()
 	exit(ns, "--all", 0)
+	ns.AwaitExits(time.Minute)
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, time.Minute)
 }
 
