@@ -16,10 +16,10 @@ func mutants() map[string]mutant {
 			file: ctrl + "replica/plan.go", old: "own.closed || own.incomplete", new: "own.incomplete",
 		},
 		"copies of a scaling group do not go through the order": {
-			file: ctrl + "replica/plan.go", old: "held: held[want.Name]", new: "held: false",
+			file: ctrl + "replica/plan.go", old: "held: held[want.Name]", new: "held: held[want.Name] && false",
 		},
 		"a gate is opened by cliques that are not there": {
-			file: gang + "gate.go", old: "		if !found {\n", new: "		if false {\n",
+			file: gang + "gate.go", old: "		if !found {\n", new: "		if !found && false {\n",
 		},
 		"pods of an earlier attempt open a gate": {
 			file: gang + "gate.go", old: "!isCurrent(parent.object, replica.attempt+parent.copyAttempt) || !hasSome(parent.object)", new: "parent.object == nil || !hasSome(parent.object)",
@@ -28,7 +28,7 @@ func mutants() map[string]mutant {
 			file: gang + "gate.go", old: "	if all && ready {\n", new: "	if _ = all; some && ready {\n",
 		},
 		"a barrier expires at once": {
-			file: gang + "gate.go", old: "	if now.Before(due) {\n		decision.Next = earliest(decision.Next, due)\n		return\n	}\n", new: "",
+			file: gang + "gate.go", old: "	if now.Before(due) {\n", new: "	if now.Before(due) && false {\n",
 		},
 		"an expired barrier ends nothing": {
 			file: gang + "restart.go", old: "			consider(expiryOf(s, replica, clique))\n", new: "",
@@ -58,7 +58,7 @@ func mutants() map[string]mutant {
 			file: gang + "set.go", old: "case isFailing(&s.Set.Status) && s.NoActivePods:", new: "case isFailing(&s.Set.Status):",
 		},
 		"Failed is set while a clique may be about to make a pod": {
-			file: ctrl + "podcliqueset/controller.go", old: "!gang.KnowsOfFailure(&current[i])", new: "false",
+			file: ctrl + "podcliqueset/controller.go", old: "!gang.KnowsOfFailure(&current[i])", new: "i < 0",
 		},
 		"success wins over a failure": {
 			file: gang + "set.go", old: "case !isFailing(status) && s.Set.Spec.WorkloadType", new: "case s.Set.Spec.WorkloadType",
@@ -94,7 +94,7 @@ func mutants() map[string]mutant {
 			file: gang + "scalinggroup.go", old: "			recovering++\n			healthy--\n", new: "			recovering++\n",
 		},
 		"copies are recycled in Training": {
-			file: gang + "scalinggroup.go", old: " && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining", new: "",
+			file: gang + "scalinggroup.go", old: "!s.UpdateInProgress && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining", new: "!s.UpdateInProgress",
 		},
 		"wasAvailable does not stick": {
 			file: gang + "availability.go", old: "if have >= need && need > 0 && !s.UpdateInProgress {\n		status.WasAvailable = true\n	}", new: "status.WasAvailable = have >= need && need > 0 && !s.UpdateInProgress",
@@ -109,7 +109,7 @@ func mutants() map[string]mutant {
 			file: gang + "clique.go", old: "		if pod.Terminating() {\n			continue\n		}\n		status.Replicas++", new: "		status.Replicas++",
 		},
 		"a pass acts before it has recorded": {
-			file: gang + "clique.go", old: "	if record {\n		return decision\n	}\n	nextDelete", new: "	nextDelete",
+			file: gang + "clique.go", old: "	if record {\n		return decision\n	}\n", new: "",
 		},
 		"the record of an attempt does not start anew": {
 			file: gang + "clique.go", old: "	status.CompletedIndexes = \"\"\n	status.FailedIndexes = nil\n", new: "",
@@ -166,7 +166,7 @@ func mutants() map[string]mutant {
 			file: ctrl + "podcliqueset/controller.go", old: "	if err := r.Client.Status().Update(ctx, updated); client.IgnoreNotFound(err) != nil {\n		return reconcile.Result{}, fmt.Errorf(\"write the status: %w\", err)\n	}\n", new: "	err = r.Client.Status().Update(ctx, updated)\n",
 		},
 		"the set fails while the server has pods that the cache does not show": {
-			file: ctrl + "podcliqueset/controller.go", old: "	return slices.ContainsFunc(pods, isActive), nil\n", new: "	return false && slices.ContainsFunc(pods, isActive), nil\n",
+			file: ctrl + "podcliqueset/controller.go", old: "	return !slices.ContainsFunc(pods, isActive), nil\n", new: "	return len(pods) >= 0, nil\n",
 		},
 		"a gang's attempt falls with a stale scaling group": {
 			file: ctrl + "replica/plan.go", old: "if gang.GangAttempt(podGang) > gang.GangAttempt(want) {", new: "if false {",
