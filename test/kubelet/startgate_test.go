@@ -49,8 +49,8 @@ func heldSet(timeout *int32) *grovev1alpha1.PodCliqueSet {
 	pcs := set(grovev1alpha1.WorkloadTypeTraining, 2, onRealNode(asRestricted(runs("main", "exit=0"))))
 	leader := *pcs.Spec.Template.Cliques[0].DeepCopy()
 	leader.Name, leader.Spec.RoleName, leader.Spec.Replicas = "leader", "leader", 1
-	prepare := asRestricted(runs("prepare", "await=/work/go"))
-	prepare.VolumeMounts = []corev1.VolumeMount{{Name: "work", MountPath: "/work"}}
+	prepare := asRestricted(runs("prepare", "await=/scratch/go"))
+	prepare.VolumeMounts = []corev1.VolumeMount{{Name: "work", MountPath: "/scratch"}}
 	leader.Spec.PodSpec.InitContainers = []corev1.Container{prepare}
 	leader.Spec.PodSpec.Volumes = []corev1.Volume{{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	pcs.Spec.Template.Cliques = append(pcs.Spec.Template.Cliques, leader)
@@ -112,7 +112,7 @@ func TestTheBarrierHoldsMainContainersBack(t *testing.T) {
 			t.Errorf("pod %s is %s", pod.Name, pod.Status.QOSClass)
 		}
 	}
-	letGo(t, ns, leader, "prepare", "/work/go")
+	letGo(t, ns, leader, "prepare", "/scratch/go")
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience)
 }
 
@@ -124,7 +124,7 @@ func TestPodsThatAreCutOffStartByTheConfigMap(t *testing.T) {
 	leader := waitHeld(t, ns)
 	cluster.Stop(t, framework.PodGateway)
 	defer cluster.Start(t, framework.PodGateway)
-	letGo(t, ns, leader, "prepare", "/work/go")
+	letGo(t, ns, leader, "prepare", "/scratch/go")
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience)
 }
 
@@ -137,7 +137,7 @@ func TestABarrierThatExpiresIsRestarted(t *testing.T) {
 	// Long enough for two containers one after the other on a busy machine.
 	pcs := heldSet(ptr.To[int32](15))
 	pcs.Spec.TrainingSpec = &grovev1alpha1.TrainingSpec{MaxRestarts: ptr.To[int32](1)}
-	pcs.Spec.Template.Cliques[1].Spec.PodSpec.InitContainers[0].Args = []string{"when=" + attemptVariable + ":0", "await=/work/go"}
+	pcs.Spec.Template.Cliques[1].Spec.PodSpec.InitContainers[0].Args = []string{"when=" + attemptVariable + ":0", "await=/scratch/go"}
 	apply(t, ns, pcs)
 	if done := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience); done.Status.RestartCount != 1 {
 		t.Errorf("restartCount is %d", done.Status.RestartCount)
