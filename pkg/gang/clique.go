@@ -287,7 +287,7 @@ func withoutCounts(status *grovev1alpha1.PodCliqueStatus, replicas int32) *grove
 		out.Conditions[i].ObservedGeneration = 0
 	}
 	// The first pod at the barrier starts its time, and the last opens it.
-	out.StartedReplicas = min(out.StartedReplicas, 1) + max(out.StartedReplicas-replicas+1, 0)
+	out.StartedReplicas = int32(startedOf(out.StartedReplicas, replicas))
 	return out
 }
 

@@ -13,14 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-)
-
-// Names of the init containers that hold a pod's own containers back (D20, D21).
-const (
-	// BarrierContainer is at the start barrier of seed 002.
-	BarrierContainer = "group-scheduling-init"
-	// OrderContainer waits for the cliques before its own.
-	OrderContainer = "grove-initc"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // WaitContainer is the name of the init container that pods of a clique of the template
@@ -29,9 +22,9 @@ const (
 func WaitContainer(pcs *grovev1alpha1.PodCliqueSet, clique string) string {
 	switch {
 	case isBarrierTarget(pcs, clique):
-		return BarrierContainer
+		return naming.BarrierContainer
 	case len(parentsOf(pcs, clique)) > 0:
-		return OrderContainer
+		return naming.OrderContainer
 	}
 	return ""
 }
@@ -188,24 +181,38 @@ func hasSome(clique *grovev1alpha1.PodClique) bool {
 	return Available(clique) >= max(effectiveMinAvailable(&clique.Spec), 1)
 }
 
+// share is how much of a clique has come somewhere.
+type share int32
+
+const (
+	none share = iota
+	some
+	whole
+)
+
+// startedOf is how much of a clique has come to the barrier.
+func startedOf(pods, replicas int32) share {
+	switch {
+	case pods <= 0:
+		return none
+	case pods < replicas:
+		return some
+	}
+	return whole
+}
+
 // CliqueAtGate is what a gate looks at of a PodClique.
 type CliqueAtGate struct {
 	attempt int32
-	// started is whether no pod, some, or all have started.
-	started int32
+	started share
 	isThere bool
 }
 
 // AtGate reads what a gate looks at.
 func AtGate(clique *grovev1alpha1.PodClique) CliqueAtGate {
-	out := CliqueAtGate{attempt: clique.Status.ObservedAttempt, isThere: hasSome(clique)}
-	switch started := clique.Status.StartedReplicas; {
-	case started >= clique.Spec.Replicas:
-		out.started = 2
-	case started > 0:
-		out.started = 1
+	return CliqueAtGate{
+		attempt: clique.Status.ObservedAttempt, started: startedOf(clique.Status.StartedReplicas, clique.Spec.Replicas), isThere: hasSome(clique),
 	}
-	return out
 }
 
 // decideBarrier opens the gates of a gang's targets when all their pods have started, or

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 func startupType(startup grovev1alpha1.CliqueStartupType) setOption {
@@ -185,13 +186,13 @@ func TestGateFile(t *testing.T) {
 
 func TestWaitContainer(t *testing.T) {
 	both := trainingSet(template("a", 1, 1), template("b", 1, 1), template("c", 1, 1), startupType(grovev1alpha1.CliqueStartupTypeInOrder), barrier(0, "c"))
-	for clique, want := range map[string]string{"a": "", "b": OrderContainer, "c": BarrierContainer} {
+	for clique, want := range map[string]string{"a": "", "b": naming.OrderContainer, "c": naming.BarrierContainer} {
 		if got := WaitContainer(both, clique); got != want {
 			t.Errorf("pods of %s wait in %q", clique, got)
 		}
 	}
 	all := trainingSet(template("a", 1, 1), barrier(0))
-	if WaitContainer(all, "a") != BarrierContainer || !NeedsGate(all) || NeedsGate(trainingSet(template("a", 1, 1))) || NeedsGate(trainingSet(template("a", 1, 1), startsAfter("a", "b"))) {
+	if WaitContainer(all, "a") != naming.BarrierContainer || !NeedsGate(all) || NeedsGate(trainingSet(template("a", 1, 1))) || NeedsGate(trainingSet(template("a", 1, 1), startsAfter("a", "b"))) {
 		t.Error("who waits is wrong")
 	}
 }

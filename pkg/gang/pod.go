@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // Pod is what decisions need to know of a pod.
@@ -171,7 +172,7 @@ func hasStarted(pod *corev1.Pod) bool {
 // there is Pending.
 func isAtBarrier(pod *corev1.Pod) bool {
 	for _, status := range pod.Status.InitContainerStatuses {
-		if status.Name == BarrierContainer {
+		if status.Name == naming.BarrierContainer {
 			return status.State.Running != nil || (status.State.Terminated != nil && status.State.Terminated.ExitCode == 0)
 		}
 	}

@@ -10,6 +10,8 @@ const (
 	OrderContainer = "grove-initc"
 	// BarrierVolume is the volume in which the barrier container looks for its signal.
 	BarrierVolume = "group-scheduling"
+	// TokenVolume is the identity of the container that waits; no other mounts it (D22).
+	TokenVolume = "start-gate-token"
 	// PendingGate is the scheduling gate that holds a pod until its gang is complete.
 	PendingGate = "grove.io/podgang-pending-creation"
 )

@@ -12,24 +12,16 @@ import (
 	"github.com/copse-dev/copse/pkg/naming"
 )
 
-// The volumes of the waiter. Both names are reserved (D21).
 const (
-	// GateVolume is the ConfigMap that tells of open gates where the API is out of reach.
-	GateVolume = "group-scheduling"
-	// TokenVolume is the waiter's identity; no other container mounts it (D22).
-	TokenVolume = "start-gate-token"
+	// GateFile is the key in the ConfigMap.
+	GateFile = "started"
 
 	gateFolder = "/mnt/group-scheduling"
-	// gateFile is the key in the ConfigMap.
-	gateFile = "started"
 	// accountFolder is where every client in a cluster looks for its token.
 	accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// tokenSeconds is how long a token is good for. The kubelet renews it.
 	tokenSeconds = 3607
 )
-
-// GateFile is the key of the ConfigMap of a gate.
-func GateFile() string { return gateFile }
 
 // Waiter is how the init container is run that holds a pod's own containers back.
 type Waiter struct {
@@ -66,7 +58,7 @@ func addWaiter(spec *corev1.PodSpec, clique *grovev1alpha1.PodClique, c Context)
 		ImagePullPolicy: c.Waiter.ImagePullPolicy,
 		Args: []string{
 			"--namespace=" + clique.Namespace, "--gate=" + gate, "--podclique=" + clique.Name,
-			"--attempt=" + labels.Index(clique.Spec.Attempt), "--timeout=" + c.Wait.Timeout.String(), "--file=" + gateFolder + "/" + gateFile,
+			"--attempt=" + labels.Index(clique.Spec.Attempt), "--timeout=" + c.Wait.Timeout.String(), "--file=" + gateFolder + "/" + GateFile,
 		},
 		Resources: corev1.ResourceRequirements{Requests: c.Waiter.Resources, Limits: c.Waiter.Resources},
 		SecurityContext: &corev1.SecurityContext{
@@ -76,8 +68,8 @@ func addWaiter(spec *corev1.PodSpec, clique *grovev1alpha1.PodClique, c Context)
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: GateVolume, MountPath: gateFolder, ReadOnly: true},
-			{Name: TokenVolume, MountPath: accountFolder, ReadOnly: true},
+			{Name: naming.BarrierVolume, MountPath: gateFolder, ReadOnly: true},
+			{Name: naming.TokenVolume, MountPath: accountFolder, ReadOnly: true},
 		},
 	}
 	if host, port, err := net.SplitHostPort(c.Waiter.APIServer); err == nil {
@@ -85,10 +77,10 @@ func addWaiter(spec *corev1.PodSpec, clique *grovev1alpha1.PodClique, c Context)
 	}
 	spec.InitContainers = append(spec.InitContainers, container)
 	spec.Volumes = append(spec.Volumes,
-		corev1.Volume{Name: GateVolume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		corev1.Volume{Name: naming.BarrierVolume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: naming.GateConfigMap(c.Set, c.Replica)}, Optional: ptr.To(true),
 		}}},
-		corev1.Volume{Name: TokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		corev1.Volume{Name: naming.TokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			// The waiter is no user's container: its own user may read it.
 			DefaultMode: ptr.To[int32](0o444),
 			Sources: []corev1.VolumeProjection{

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/test/framework"
 )
 
@@ -91,7 +91,7 @@ func TestTargetsOfTheBarrierStartTogether(t *testing.T) {
 		}
 		waiting, running := 0, 0
 		for i := range pods {
-			if waitsIn(&pods[i], gang.BarrierContainer) && pods[i].Status.Phase == corev1.PodPending {
+			if waitsIn(&pods[i], naming.BarrierContainer) && pods[i].Status.Phase == corev1.PodPending {
 				waiting++
 			}
 			if isRunning(&pods[i]) {
@@ -119,7 +119,7 @@ func TestTargetsOfTheBarrierStartTogether(t *testing.T) {
 		for _, container := range pods[i].Spec.InitContainers {
 			names = append(names, container.Name)
 		}
-		want := map[string]string{"job-0-helper": "", "job-0-leader": gang.BarrierContainer, "job-0-worker": "fetch " + gang.BarrierContainer}[pods[i].Labels[labels.PodClique]]
+		want := map[string]string{"job-0-helper": "", "job-0-leader": naming.BarrierContainer, "job-0-worker": "fetch " + naming.BarrierContainer}[pods[i].Labels[labels.PodClique]]
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("pod %s has the init containers %q", pods[i].Name, got)
 		}
@@ -202,7 +202,7 @@ func TestTheBarrierOpensAfterTheControllerWasDown(t *testing.T) {
 	letStart(ns, "job-0-leader")
 	ns.Eventually(30*time.Second, func(ctx context.Context) error {
 		pods, err := ns.Pods(ctx)
-		if err == nil && !waitsIn(podOf(t, pods, "job-0-leader", "0"), gang.BarrierContainer) {
+		if err == nil && !waitsIn(podOf(t, pods, "job-0-leader", "0"), naming.BarrierContainer) {
 			err = errors.New("the leader has not started")
 		}
 		return err
@@ -276,7 +276,7 @@ spec:
       - {name: group, cliqueNames: [leader, worker], replicas: 2, minAvailable: 2}
 `)
 	ns.WaitForPods(7, time.Minute, func(pod *corev1.Pod) bool {
-		return pod.Spec.NodeName != "" && (isRunning(pod) || waitsIn(pod, gang.OrderContainer))
+		return pod.Spec.NodeName != "" && (isRunning(pod) || waitsIn(pod, naming.OrderContainer))
 	})
 	runs := func(want int) {
 		t.Helper()

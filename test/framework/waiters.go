@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // exitAnnotation says with what the container ends in which a pod waits.
@@ -87,7 +87,7 @@ func (w *waiters) play(ctx context.Context, gates, pods <-chan watch.Event) {
 // look says whether, and with what, the container ends in which a pod waits.
 func (w *waiters) look(pod *corev1.Pod) (code int, ends bool) {
 	i := slices.IndexFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
-		return c.Name == gang.BarrierContainer || c.Name == gang.OrderContainer
+		return c.Name == naming.BarrierContainer || c.Name == naming.OrderContainer
 	})
 	runs := slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
 		return i >= 0 && s.Name == pod.Spec.InitContainers[i].Name && s.State.Running != nil

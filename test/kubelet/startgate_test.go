@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/test/framework"
 )
 
@@ -75,7 +75,7 @@ func runsIn(statuses []corev1.ContainerStatus, name string) bool {
 func waitHeld(t *testing.T, ns *framework.Namespace) *corev1.Pod {
 	t.Helper()
 	pods := ns.WaitForPods(3, patience, func(pod *corev1.Pod) bool {
-		return runsIn(pod.Status.InitContainerStatuses, gang.BarrierContainer) || runsIn(pod.Status.InitContainerStatuses, "prepare")
+		return runsIn(pod.Status.InitContainerStatuses, naming.BarrierContainer) || runsIn(pod.Status.InitContainerStatuses, "prepare")
 	})
 	ns.Never(3*time.Second, func(ctx context.Context) error {
 		now, err := ns.Pods(ctx)

@@ -37,7 +37,7 @@ func mutants() map[string]mutant {
 			file: gang + "gate.go", old: "entry.Name == clique && entry.Attempt == attempt && entry.Expired", new: "entry.Name == clique && entry.Expired",
 		},
 		"pods that wait at the barrier are not told by the file": {
-			file: ctrl + "replica/gate.go", old: "		updated.Data = map[string]string{key: text}\n", new: "",
+			file: ctrl + "replica/gate.go", old: "		updated.Data = map[string]string{podspec.GateFile: text}\n", new: "",
 		},
 		"a restart is not counted": {
 			file: gang + "restart.go", old: "	status.RestartCount++\n", new: "",

@@ -99,14 +99,13 @@ func (r *Reconciler) readLive(ctx context.Context, cliques map[string]*grovev1al
 
 // writeFile writes the ConfigMap of the gate, if it is ours and says something else.
 func (r *Reconciler) writeFile(ctx context.Context, configMap *corev1.ConfigMap, text string) error {
-	key := podspec.GateFile()
-	if configMap == nil || configMap.DeletionTimestamp != nil || configMap.Data[key] == text {
+	if configMap == nil || configMap.DeletionTimestamp != nil || configMap.Data[podspec.GateFile] == text {
 		return nil
 	}
 	updated := configMap.DeepCopy()
 	// An empty file would be taken for a gate that is open by who only looks whether it is there.
 	if updated.Data = nil; text != "" {
-		updated.Data = map[string]string{key: text}
+		updated.Data = map[string]string{podspec.GateFile: text}
 	}
 	if err := r.Client.Update(ctx, updated); err != nil {
 		return fmt.Errorf("write ConfigMap %s: %w", configMap.Name, err)
