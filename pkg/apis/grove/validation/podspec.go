@@ -32,7 +32,7 @@ func validatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	for i := range spec.Volumes {
 		namePath := path.Child("volumes").Index(i).Child("name")
 		errs = append(errs, fields.UniqueName(spec.Volumes[i].Name, volumes, namePath)...)
-		errs = append(errs, validateNotReserved(spec.Volumes[i].Name, namePath, naming.BarrierVolume)...)
+		errs = append(errs, validateNotReserved(spec.Volumes[i].Name, namePath, naming.BarrierVolume, naming.TokenVolume)...)
 	}
 	if spec.RestartPolicy != "" {
 		errs = append(errs, fields.Enum(spec.RestartPolicy, path.Child("restartPolicy"), corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)...)

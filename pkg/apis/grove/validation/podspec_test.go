@@ -94,6 +94,9 @@ func TestValidatePodSpec(t *testing.T) {
 		"volumes":                                  {tweak: volumes("data", "group")},
 		"volume name is required":                  {tweak: volumes(""), want: field.ErrorList{required(podSpec0 + ".volumes[0].name")}},
 		"volume names are unique":                  {tweak: volumes("data", "data"), want: field.ErrorList{duplicate(podSpec0 + ".volumes[1].name")}},
+		"a volume that the waiter has too would make every pod invalid": {
+			tweak: volumes("start-gate-token"), want: field.ErrorList{invalid(podSpec0 + ".volumes[0].name")},
+		},
 		"volume name group-scheduling is reserved": {tweak: volumes("group-scheduling"), want: field.ErrorList{invalid(podSpec0 + ".volumes[0].name")}},
 		"ephemeral containers are for running pods": {
 			tweak: podSpec(func(s *corev1.PodSpec) { s.EphemeralContainers = make([]corev1.EphemeralContainer, 1) }),
