@@ -37,6 +37,15 @@ func TemplateSizes(_ int32, group *grovev1alpha1.PodCliqueScalingGroupConfig) in
 	return ptr.Deref(group.Replicas, 1)
 }
 
+// BaseGang is the name of the base gang of a clique of the template in a replica: the
+// replica's, or that of the clique's own stage in a staged set.
+func BaseGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, clique string) string {
+	if IsStaged(pcs) {
+		return naming.StageGang(pcs.Name, replica, clique)
+	}
+	return naming.Replica(pcs.Name, replica)
+}
+
 // ExpectedCliques are the cliques of one replica of a set, in the order of the template
 // and of the copies.
 func ExpectedCliques(pcs *grovev1alpha1.PodCliqueSet, replica int32, sizes GroupSizes) []ExpectedClique {
@@ -47,15 +56,10 @@ func ExpectedCliques(pcs *grovev1alpha1.PodCliqueSet, replica int32, sizes Group
 			groupOf[name] = &template.PodCliqueScalingGroups[i]
 		}
 	}
-	baseGang := naming.Replica(pcs.Name, replica)
-	staged := IsStaged(pcs)
 	var out []ExpectedClique
 	for i := range template.Cliques {
 		clique := &template.Cliques[i]
-		group := groupOf[clique.Name]
-		if staged {
-			baseGang = naming.StageGang(pcs.Name, replica, clique.Name)
-		}
+		group, baseGang := groupOf[clique.Name], BaseGang(pcs, replica, clique.Name)
 		if group == nil {
 			out = append(out, ExpectedClique{
 				Name:     naming.StandaloneClique(pcs.Name, replica, clique.Name),
@@ -67,7 +71,7 @@ func ExpectedCliques(pcs *grovev1alpha1.PodCliqueSet, replica int32, sizes Group
 			gang := baseGang
 			if inBase := ptr.Deref(group.MinAvailable, 1); copyIndex >= inBase {
 				gang = naming.ScaledGang(pcs.Name, replica, group.Name, copyIndex-inBase)
-				if staged {
+				if IsStaged(pcs) {
 					gang = naming.ScaledStageGang(pcs.Name, replica, group.Name, copyIndex-inBase, clique.Name)
 				}
 			}

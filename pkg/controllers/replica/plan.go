@@ -125,15 +125,19 @@ func planCliques(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 	})
 	wanted := make(map[string]bool, len(expected))
 	gangs := gangPlans{byName: map[string]*gangPlan{}}
-	// The base gang is there as long as the replica is. It names the members of every
-	// scaling group, so it waits for the groups as well.
-	groupsExist := groupsExist(pcs, replica, have)
+	// A base gang is there as long as the replica is, though its cliques may have been scaled
+	// away. It names the members of every scaling group, so it waits for the groups as well.
+	for i := range pcs.Spec.Template.Cliques {
+		clique := pcs.Spec.Template.Cliques[i].Name
+		base := gangs.plan(gang.BaseGang(pcs, replica, clique), gang.BaseGang(pcs, replica, clique))
+		base.closed, base.incomplete = !gang.IsStageOpen(pcs, replica, clique), !groupsExist(pcs, replica, have)
+	}
 	held := heldMembers(pcs, expected, have)
 	for _, want := range expected {
 		wanted[want.Name] = true
 		group, isOpen := have.groups[want.GroupName], gang.IsStageOpen(pcs, replica, want.Template.Name)
-		own := gangs.plan(want, isOpen, groupsExist)
-		own.attempt = gangAttempt(pcs, want, group)
+		own := gangs.plan(want.Gang, want.BaseGang)
+		own.attempt, own.closed = gangAttempt(pcs, want, group), !isOpen
 		clique := have.cliques[want.Name]
 		if clique == nil {
 			own.incomplete = true
@@ -244,11 +248,12 @@ type gangPlans struct {
 	order  []*gangPlan
 }
 
-func (g *gangPlans) plan(want gang.ExpectedClique, isOpen, groupsExist bool) *gangPlan {
-	own := g.byName[want.Gang]
+// plan is that of the gang with a name.
+func (g *gangPlans) plan(name, base string) *gangPlan {
+	own := g.byName[name]
 	if own == nil {
-		own = &gangPlan{name: want.Gang, base: want.BaseGang, closed: !isOpen, incomplete: want.Gang == want.BaseGang && !groupsExist}
-		g.byName[want.Gang] = own
+		own = &gangPlan{name: name, base: base}
+		g.byName[name] = own
 		g.order = append(g.order, own)
 	}
 	return own

@@ -384,3 +384,15 @@ func TestObjectsAreDeletedAsTheyWereSeen(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "uid", ResourceVersion: "7"}}
 	expect(t, "preconditions", client.Preconditions{UID: ptr.To(types.UID("uid")), ResourceVersion: ptr.To("7")}, asSeen(service))
 }
+
+// A set of scaling groups alone, scaled to nothing, keeps its base gang: it was scheduled,
+// and what is scaled out again joins it.
+func TestABaseGangStaysThoughItsCliquesAreScaledAway(t *testing.T) {
+	alone := func(pcs *grovev1alpha1.PodCliqueSet) { pcs.Spec.Template.Cliques = pcs.Spec.Template.Cliques[1:] }
+	have := allOf(t, newSet(alone), 1)
+	have.groups["llm-1-decode"].Spec.Replicas = 0
+	for _, name := range []string{"llm-1-decode-0-worker", "llm-1-decode-1-worker"} {
+		delete(have.cliques, name)
+	}
+	expect(t, "plan", writes{Remove: []string{"PodGang llm-1-decode-0"}}, writesOf(planReplica(newSet(alone), 1, have)))
+}

@@ -91,9 +91,9 @@ func TestValidatePodSpec(t *testing.T) {
 			}),
 			want: field.ErrorList{required(podSpec0 + ".initContainers[0].env[0].name")},
 		},
-		"volumes":                                  {tweak: volumes("data", "group")},
-		"volume name is required":                  {tweak: volumes(""), want: field.ErrorList{required(podSpec0 + ".volumes[0].name")}},
-		"volume names are unique":                  {tweak: volumes("data", "data"), want: field.ErrorList{duplicate(podSpec0 + ".volumes[1].name")}},
+		"volumes":                 {tweak: volumes("data", "group")},
+		"volume name is required": {tweak: volumes(""), want: field.ErrorList{required(podSpec0 + ".volumes[0].name")}},
+		"volume names are unique": {tweak: volumes("data", "data"), want: field.ErrorList{duplicate(podSpec0 + ".volumes[1].name")}},
 		"a volume that the waiter has too would make every pod invalid": {
 			tweak: volumes("start-gate-token"), want: field.ErrorList{invalid(podSpec0 + ".volumes[0].name")},
 		},
