@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -78,8 +77,7 @@ type GateSnapshot struct {
 
 // GateDecision is what is to be done about the gate of one replica.
 type GateDecision struct {
-	Status  grovev1alpha1.StartGateStatus
-	Changed bool
+	Status grovev1alpha1.StartGateStatus
 	// Expired are cliques because of which the gate of a gang expires: they are looked at
 	// live before Status is written.
 	Expired []*grovev1alpha1.PodClique
@@ -124,7 +122,6 @@ func DecideGate(s GateSnapshot, now time.Time) GateDecision {
 		decision.Status.Cliques = append(decision.Status.Cliques, w.entry)
 	}
 	decision.Status.Conditions = s.Gate.Status.Conditions
-	decision.Changed = !apiequality.Semantic.DeepEqual(s.Gate.Status, decision.Status)
 	return decision
 }
 
@@ -185,20 +182,20 @@ func hasSome(clique *grovev1alpha1.PodClique) bool {
 type share int32
 
 const (
-	none share = iota
-	some
-	whole
+	shareNone share = iota
+	shareSome
+	shareAll
 )
 
 // startedOf is how much of a clique has come to the barrier.
 func startedOf(pods, replicas int32) share {
 	switch {
 	case pods <= 0:
-		return none
+		return shareNone
 	case pods < replicas:
-		return some
+		return shareSome
 	}
-	return whole
+	return shareAll
 }
 
 // CliqueAtGate is what a gate looks at of a PodClique.
