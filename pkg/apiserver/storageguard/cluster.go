@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,9 +21,6 @@ const (
 	recordTimeout = 2 * time.Second
 	// listTimeout bounds the lists of a starting server, in a cluster with many pods.
 	listTimeout = 2 * time.Minute
-
-	// reporter names this server in events.
-	reporter = "copse-apiserver"
 )
 
 // cluster is the part of the guard that talks to kube-apiserver. It goes there directly,
@@ -33,11 +29,9 @@ type cluster struct {
 	core      kubernetes.Interface
 	metadata  metadata.Interface
 	namespace string
-	// instance tells this process from others in events.
-	instance string
 }
 
-func newCluster(config *rest.Config, namespace, instance string) (*cluster, error) {
+func newCluster(config *rest.Config, namespace string) (*cluster, error) {
 	config = rest.AddUserAgent(rest.CopyConfig(config), "storage-guard")
 	// A handful of requests, some of which requests to this server wait for.
 	config.QPS = -1
@@ -49,7 +43,7 @@ func newCluster(config *rest.Config, namespace, instance string) (*cluster, erro
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{core: core, metadata: meta, namespace: namespace, instance: instance}, nil
+	return &cluster{core: core, metadata: meta, namespace: namespace}, nil
 }
 
 // readRecord returns the ConfigMap, which is nil when there is none, and what it says.
@@ -123,27 +117,6 @@ func (c *cluster) each(ctx context.Context, resource schema.GroupVersionResource
 	})
 	if err != nil {
 		return fmt.Errorf("list %s: %w", resource.Resource, err)
-	}
-	return nil
-}
-
-// warn makes an event of the ConfigMap.
-func (c *cluster) warn(ctx context.Context, reason, note string) error {
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
-	defer cancel()
-	_, err := c.core.EventsV1().Events(c.namespace).Create(ctx, &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: c.namespace, GenerateName: ConfigMapName + "-"},
-		EventTime:           metav1.NowMicro(),
-		ReportingController: reporter,
-		ReportingInstance:   c.instance,
-		Action:              "VerifyStorage",
-		Type:                corev1.EventTypeWarning,
-		Reason:              reason,
-		Note:                note,
-		Regarding:           corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.namespace, Name: ConfigMapName},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("tell of %s in an event: %w", reason, err)
 	}
 	return nil
 }

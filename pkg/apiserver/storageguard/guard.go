@@ -49,6 +49,7 @@ type Options struct {
 type Guard struct {
 	etcd      *identity
 	cluster   *cluster
+	events    *events
 	clock     clock.Clock
 	configMap string
 
@@ -95,15 +96,16 @@ func New(o Options) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("name of this host: %w", err)
 	}
-	c, err := newCluster(o.Cluster, o.Namespace, instance)
+	c, err := newCluster(o.Cluster, o.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return newGuard(etcd, c, clock.RealClock{}), nil
+	return newGuard(etcd, c, instance, clock.RealClock{}), nil
 }
 
-func newGuard(etcd *identity, c *cluster, clk clock.Clock) *Guard {
-	g := &Guard{etcd: etcd, cluster: c, clock: clk, configMap: c.namespace + "/" + ConfigMapName}
+func newGuard(etcd *identity, c *cluster, instance string, clk clock.Clock) *Guard {
+	e := &events{core: c.core, namespace: c.namespace, instance: instance}
+	g := &Guard{etcd: etcd, cluster: c, events: e, clock: clk, configMap: c.namespace + "/" + ConfigMapName}
 	g.shut.Store(&Decision{Step: Shut, Reason: ReasonUnverified, Message: "the storage has not been looked at yet"})
 	return g
 }
@@ -118,6 +120,7 @@ func (g *Guard) Watch(owners Owners, replaced func(error)) {
 func (g *Guard) Run(ctx context.Context) {
 	for {
 		timer := g.clock.NewTimer(g.look(ctx))
+		g.events.send(ctx)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -187,7 +190,7 @@ func (g *Guard) check(ctx context.Context, lifetime time.Duration) error {
 	// What was read may be out of date: a conflict says so.
 	g.readAt = time.Time{}
 	if !g.memory.Verified && ctx.Err() == nil {
-		g.close(ctx, Decision{Step: Shut, Reason: ReasonUnverified, Message: fmt.Sprintf("the storage cannot be verified, which a start needs: %v", err)})
+		g.close(Decision{Step: Shut, Reason: ReasonUnverified, Message: fmt.Sprintf("the storage cannot be verified, which a start needs: %v", err)})
 	}
 	return err
 }
@@ -286,7 +289,7 @@ func (g *Guard) gather(ctx context.Context) (*Evidence, error) {
 func (g *Guard) act(ctx context.Context, reading Reading, decision Decision) error {
 	switch decision.Step {
 	case Shut:
-		g.close(ctx, decision)
+		g.close(decision)
 		return g.recordFall(ctx, decision)
 	case Bootstrap:
 		current, err := g.identify(ctx)
@@ -299,11 +302,11 @@ func (g *Guard) act(ctx context.Context, reading Reading, decision Decision) err
 		klog.InfoS("The storage has an identity now", "id", current.ID, "configMap", g.configMap)
 		return g.open(current)
 	case Recreate:
+		g.events.warn("StorageRecordRecreated",
+			fmt.Sprintf("There was no record of the storage; it is recorded now as found in etcd, with the identity %s. Without the record a wrong etcd is noticed late, or not at all.", reading.ID))
 		if err := g.write(ctx, Record{ID: reading.ID, Revision: g.highest(reading), Accepted: g.record.Accepted}); err != nil {
 			return err
 		}
-		g.warn(ctx, "StorageRecordRecreated",
-			fmt.Sprintf("There was no record of the storage; it is recorded now as found in etcd, with the identity %s. Without the record a wrong etcd is noticed late, or not at all.", reading.ID))
 		return g.open(reading)
 	case Accept:
 		return g.accept(ctx, reading)
@@ -334,12 +337,12 @@ func (g *Guard) accept(ctx context.Context, reading Reading) error {
 			return err
 		}
 	}
+	g.events.warn("StorageAccepted",
+		fmt.Sprintf("The storage %s was accepted by annotation. Pods that it does not know are deleted.", acceptance))
 	if err := g.write(ctx, Record{ID: reading.ID, Revision: reading.Revision, Accepted: g.clock.Now().UTC()}); err != nil {
 		return err
 	}
 	g.evidence = nil
-	g.warn(ctx, "StorageAccepted",
-		fmt.Sprintf("The storage %s was accepted by annotation. Pods that it does not know are deleted.", acceptance))
 	return g.try(ctx, recordLifetime)
 }
 
@@ -428,24 +431,13 @@ func (g *Guard) end() {
 }
 
 // close shuts the server, and tells it once.
-func (g *Guard) close(ctx context.Context, decision Decision) {
+func (g *Guard) close(decision Decision) {
 	before := g.shut.Swap(&decision)
 	if before != nil && before.Reason == decision.Reason {
 		return
 	}
 	klog.ErrorS(nil, "The server is shut: every request is answered with 503", "reason", decision.Reason, "message", decision.Message)
 	if decision.Reason != ReasonUnverified {
-		g.warn(ctx, string(decision.Reason), decision.Message)
-	}
-}
-
-// warn makes an event. One that is lost is in the log and in /readyz as well.
-func (g *Guard) warn(ctx context.Context, reason, note string) {
-	const longest = 1024
-	if len(note) > longest {
-		note = note[:longest-3] + "..."
-	}
-	if err := g.cluster.warn(ctx, reason, note); err != nil {
-		klog.ErrorS(err, "An event is lost", "reason", reason)
+		g.events.warn(string(decision.Reason), decision.Message)
 	}
 }

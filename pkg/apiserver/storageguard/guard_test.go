@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,8 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
@@ -66,6 +69,8 @@ type world struct {
 	clock *clocktesting.FakeClock
 	have  Attempts
 	away  bool
+	// servers are those whose events warnings sends.
+	servers []*server
 }
 
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
@@ -75,14 +80,6 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, core: kubefake.NewClientset(), meta: metadatafake.NewSimpleMetadataClient(scheme, objects...), clock: clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
-	// The fake does not generate names.
-	events := 0
-	w.core.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		events++
-		event := action.(clienttesting.CreateAction).GetObject().(*eventsv1.Event)
-		event.Name = fmt.Sprintf("%s%d", event.GenerateName, events)
-		return false, nil, nil
-	})
 	w.core.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if w.away {
 			return true, nil, errors.New("kube-apiserver is away")
@@ -99,8 +96,9 @@ type server struct {
 }
 
 func (w *world) server(etcd *identity) *server {
-	s := &server{Guard: newGuard(etcd, &cluster{core: w.core, metadata: w.meta, namespace: "copse-system", instance: "test"}, w.clock)}
+	s := &server{Guard: newGuard(etcd, &cluster{core: w.core, metadata: w.meta, namespace: "copse-system"}, "test", w.clock)}
 	s.Watch(func(context.Context, map[string]bool) (Attempts, error) { return w.have, nil }, func(err error) { s.replaced = append(s.replaced, err) })
+	w.servers = append(w.servers, s)
 	return s
 }
 
@@ -150,10 +148,14 @@ func (w *world) accept(acceptance string) {
 // warnings are the reasons of the events so far.
 func (w *world) warnings() []string {
 	w.t.Helper()
+	for _, s := range w.servers {
+		s.events.send(w.t.Context())
+	}
 	list, err := w.core.EventsV1().Events("copse-system").List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
 	var reasons []string
 	for _, event := range list.Items {
 		reasons = append(reasons, event.Type+" "+event.Reason)
@@ -229,6 +231,53 @@ func TestTheRecordIsMadeAgainWithAWarning(t *testing.T) {
 		if got := w.warnings(); len(got) != i+1 || got[i] != "Warning StorageRecordRecreated" {
 			t.Errorf("events: %q", got)
 		}
+	}
+}
+
+// Neither the reply of a write nor an event that fails may lose the warning.
+func TestTheWarningOfANewRecordIsNotLostWithAReply(t *testing.T) {
+	etcd, w := startEtcd(t), newWorld(t)
+	s := w.server(etcd)
+	s.look(t.Context())
+	if err := w.core.CoreV1().ConfigMaps("copse-system").Delete(t.Context(), ConfigMapName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	lost := map[string]int{"configmaps": 1, "events": 2}
+	w.core.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		resource := action.GetResource()
+		if lost[resource.Resource] == 0 {
+			return false, nil, nil
+		}
+		lost[resource.Resource]--
+		if err := w.core.Tracker().Create(resource, action.(clienttesting.CreateAction).GetObject(), "copse-system"); err != nil {
+			return true, nil, err
+		}
+		return true, nil, context.DeadlineExceeded
+	})
+	s.next(t, w)
+	s.next(t, w)
+	s.is(t, "")
+	for range 2 {
+		if got := w.warnings(); len(got) != 1 || got[0] != "Warning StorageRecordRecreated" {
+			t.Errorf("events: %q", got)
+		}
+	}
+	if len(s.events.waiting) > 0 || lost["configmaps"] > 0 || lost["events"] > 0 {
+		t.Errorf("%d events wait; not lost: %v", len(s.events.waiting), lost)
+	}
+}
+
+func TestARefusedWarningDoesNotHoldUpTheNext(t *testing.T) {
+	w := newWorld(t)
+	s := w.server(nil)
+	w.core.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		event := action.(clienttesting.CreateAction).GetObject().(*eventsv1.Event)
+		return event.Reason == "First", nil, apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, event.Name, errors.New("no"))
+	})
+	s.events.warn("First", "note")
+	s.events.warn("Second", "note")
+	if got := w.warnings(); len(got) != 1 || got[0] != "Warning Second" {
+		t.Errorf("events: %q", got)
 	}
 }
 
@@ -541,7 +590,8 @@ func TestAnAnswerThatCannotBeVerifiedIsRefused(t *testing.T) {
 func TestLongNotesFitIntoAnEvent(t *testing.T) {
 	w := newWorld(t)
 	s := w.server(nil)
-	s.warn(t.Context(), "Reason", fmt.Sprintf("%01025d", 0))
+	s.events.warn("Reason", fmt.Sprintf("%01025d", 0))
+	s.events.send(t.Context())
 	list, err := w.core.EventsV1().Events("copse-system").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || len(list.Items[0].Note) != 1024 {
 		t.Errorf("%d events, error %v", len(list.Items), err)
