@@ -50,26 +50,26 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if options.NativeGangs {
 		backend = native.New(mgr.GetClient())
 	}
-	recorder := mgr.GetEventRecorder("copse-controller-manager")
+	events := recorder{mgr.GetEventRecorder("copse-controller-manager")}
 	workers := controller.Options{MaxConcurrentReconciles: options.Workers}
 
-	sets := &podcliqueset.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Pace: pace.New(), Metrics: options.Metrics}
+	sets := &podcliqueset.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(), Metrics: options.Metrics}
 	if err := sets.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podcliqueset: %w", err)
 	}
-	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock}
+	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock}
 	if err := replicas.Setup(mgr, controller.TypedOptions[replica.Key]{MaxConcurrentReconciles: options.Workers}); err != nil {
 		return fmt.Errorf("controller replica: %w", err)
 	}
 	cliques := &podclique.Reconciler{
-		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Pace: pace.New(),
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(),
 		Backend: backend, ClusterDomain: options.ClusterDomain, UnreadyNodeTimeout: options.UnreadyNodeTimeout, Waiter: options.Waiter, Metrics: options.Metrics,
 	}
 	if err := cliques.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podclique: %w", err)
 	}
 	groups := &podcliquescalinggroup.Reconciler{
-		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: options.Clock, Metrics: options.Metrics,
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Metrics: options.Metrics,
 	}
 	if err := groups.Setup(mgr, workers); err != nil {
 		return fmt.Errorf("controller podcliquescalinggroup: %w", err)

@@ -73,6 +73,9 @@ type GateSnapshot struct {
 	// Cliques are the PodCliques of the replica, and Groups its scaling groups, by name.
 	Cliques map[string]*grovev1alpha1.PodClique
 	Groups  map[string]*grovev1alpha1.PodCliqueScalingGroup
+	// Pods are the pods of PodCliques, by the name of those, as a live list shows them. They
+	// count instead of the status of a PodClique, which may be behind.
+	Pods map[string][]Pod
 }
 
 // GateDecision is what is to be done about the gate of one replica.
@@ -215,21 +218,23 @@ func AtGate(clique *grovev1alpha1.PodClique) CliqueAtGate {
 // decideBarrier opens the gates of a gang's targets when all their pods have started, or
 // lets them expire together.
 func decideBarrier(s GateSnapshot, gang string, targets []*waiter, decision *GateDecision, now time.Time) {
-	all, some, ready := true, false, true
+	all, ready := true, true
+	var first *metav1.Time
 	var missing []string
 	for _, w := range targets {
 		ready = ready && w.ready
-		var have, want int32 = 0, w.Template.Spec.Replicas
-		if w.object != nil {
-			want = w.object.Spec.Replicas
-			if w.object.Spec.Attempt == w.entry.Attempt && isCurrent(w.object, w.attempt) {
-				have = w.object.Status.StartedReplicas
-			}
+		have, want := w.started(s.Pods)
+		// A time on record runs on, though the first pod may have gone since.
+		begun := w.entry.FirstStarted
+		if begun == nil && have > 0 {
+			begun = ptr.To(metav1.NewTime(now))
 		}
-		some = some || have > 0
+		if begun != nil && (first == nil || begun.Before(first)) {
+			first = begun
+		}
 		if want == 0 || have < want {
 			all = false
-			missing = append(missing, fmt.Sprintf("%s: %d of %d pods have started", w.Name, have, want))
+			missing = append(missing, fmt.Sprintf("%s: %d of %d pods have started%s", w.Name, have, want, w.missing(s.Pods)))
 		}
 	}
 	if all && ready {
@@ -238,39 +243,79 @@ func decideBarrier(s GateSnapshot, gang string, targets []*waiter, decision *Gat
 		}
 		return
 	}
-	if !some || !ready {
+	if first == nil || !ready {
 		// The time runs from the first pod on, once nothing else holds the gang back.
 		return
-	}
-	first := now
-	for _, w := range targets {
-		if at := w.entry.FirstStarted; at != nil && at.Time.Before(first) {
-			first = at.Time
-		}
 	}
 	timeout := BarrierTimeout(s.Set)
 	for _, w := range targets {
 		if w.entry.FirstStarted == nil {
-			w.entry.FirstStarted = ptr.To(metav1.NewTime(first))
+			w.entry.FirstStarted = first.DeepCopy()
 		}
 	}
 	if timeout == 0 {
 		return
 	}
 	// Times on record are of whole seconds; the deadline is never early.
-	due := deadline(metav1.NewTime(first), timeout)
+	due := deadline(*first, timeout)
 	if now.Before(due) {
 		decision.Next = earliest(decision.Next, due)
 		return
 	}
+	message := fmt.Sprintf("not all pods have started %s after the first has, %s", timeout, firstOf(missing))
 	for _, w := range targets {
-		w.entry.Expired, w.entry.Since = true, ptr.To(metav1.NewTime(now))
+		w.entry.Expired, w.entry.Since, w.entry.Message = true, ptr.To(metav1.NewTime(now)), message
 		if w.object != nil {
 			decision.Expired = append(decision.Expired, w.object)
 		}
 	}
-	decision.Events = append(decision.Events, Event{corev1.EventTypeWarning, EventStartBarrierExpired,
-		fmt.Sprintf("gang %s: %s after the first has, %s", gang, "not all pods have started "+timeout.String(), firstOf(missing))})
+	decision.Events = append(decision.Events, Event{corev1.EventTypeWarning, EventStartBarrierExpired, fmt.Sprintf("gang %s: %s", gang, message)})
+}
+
+// started is how many pods of a clique have come to the barrier, and how many have to.
+func (w *waiter) started(live map[string][]Pod) (have, want int32) {
+	if w.object == nil {
+		return 0, w.Template.Spec.Replicas
+	}
+	want = w.object.Spec.Replicas
+	if w.object.Spec.Attempt != w.entry.Attempt || !isCurrent(w.object, w.attempt) {
+		return 0, want
+	}
+	pods, looked := live[w.Name]
+	if !looked {
+		return w.object.Status.StartedReplicas, want
+	}
+	for _, pod := range splitPods(CliqueSnapshot{Clique: w.object, Pods: pods}).current {
+		if pod.AtBarrier && !pod.Terminating() {
+			have++
+		}
+	}
+	return have, want
+}
+
+// missing names the pods of a clique that have not come to the barrier, where those were
+// looked at (D21).
+func (w *waiter) missing(live map[string][]Pod) string {
+	pods, looked := live[w.Name]
+	if !looked || w.object == nil {
+		return ""
+	}
+	current := splitPods(CliqueSnapshot{Clique: w.object, Pods: pods}).current
+	var names []string
+	for index := range w.object.Spec.Replicas {
+		pod, exists := current[index]
+		switch {
+		case !exists:
+			names = append(names, fmt.Sprintf("the one of index %d, which does not exist", index))
+		case pod.Terminating():
+			names = append(names, pod.Name+", which is being deleted")
+		case !pod.AtBarrier && pod.Node == "":
+			names = append(names, pod.Name+", which has no node")
+		case !pod.AtBarrier:
+			names = append(names, pod.Name+" on "+pod.Node)
+		}
+	}
+	return ", missing: " + firstOf(names)
 }
 
 // GateFile is what the ConfigMap of a gate says, for pods that cannot reach the API: a line

@@ -151,6 +151,7 @@ func TestGatesOfTheBarrier(t *testing.T) {
 		"the time runs from the first":     {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(1)), want: "a@0 runs, b@0 runs", next: 61 * time.Second},
 		"from what is on record":           {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(1)), before: []entry{since("set-0-a", -50*time.Second)}, want: "a@0 runs, b@0 runs", next: 11 * time.Second},
 		"it expires for all":               {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)), before: []entry{since("set-0-a", -61*time.Second)}, want: "a@0 expired, b@0 expired", events: 1},
+		"also when the first has gone":     {set: pair(60), existing: allOf(pair(60)), before: []entry{since("set-0-a", -61*time.Second)}, want: "a@0 expired, b@0 expired", events: 1},
 		"all have started at the last":     {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), before: []entry{since("set-0-a", -time.Hour)}, want: "a@0 open, b@0 open"},
 		"expired stays so":                 {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), before: []entry{{Name: "set-0-a", Expired: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Expired: true, Since: ptr.To(at(0))}}, want: "a@0 expired, b@0 expired"},
 		"open stays so, though a pod went": {set: pair(60), existing: allOf(pair(60)), before: []entry{{Name: "set-0-a", Open: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Open: true, Since: ptr.To(at(0))}}, want: "a@0 open, b@0 open"},
@@ -174,9 +175,49 @@ func TestGatesOfTheBarrier(t *testing.T) {
 }
 
 func TestAnExpiredBarrierNamesWhoIsMissing(t *testing.T) {
+	pcs := trainingSet(template("a", 2, 2), template("b", 5, 5), barrier(60))
+	s := gateOf(pcs, allOf(pcs).but("set-0-b", startedPods(1)), entry{Name: "set-0-b", FirstStarted: ptr.To(at(-2 * time.Minute))})
+	atBarrier := func(p *Pod) { p.AtBarrier = true }
+	onNode := func(p *Pod) { p.Node = "node-7" }
+	for name, tc := range map[string]struct {
+		pods map[string][]Pod
+		want string
+	}{
+		"not looked at": {nil, "set-0-a: 0 of 2 pods have started; set-0-b: 1 of 5 pods have started"},
+		"looked at, which counts": {
+			map[string][]Pod{
+				"set-0-a": {podOf(0, atBarrier), podOf(1, terminating)},
+				"set-0-b": {podOf(0, onNode), podOf(1, atBarrier), podOf(2, atBarrier, terminating), podOf(4)},
+			},
+			"set-0-a: 1 of 2 pods have started, missing: pod-1, which is being deleted; " +
+				"set-0-b: 1 of 5 pods have started, missing: pod-0 on node-7; pod-2, which is being deleted; the one of index 3, which does not exist; and 1 more",
+		},
+		"those that wait for a node": {map[string][]Pod{"set-0-a": {podOf(0, atBarrier), podOf(1)}}, "set-0-a: 1 of 2 pods have started, missing: pod-1, which has no node; set-0-b: 1 of 5 pods have started"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.Pods = tc.pods
+			d := DecideGate(s, now)
+			message := "not all pods have started 1m0s after the first has, " + tc.want
+			expect(t, "event", "gang set-0: "+message, d.Events[0].Message)
+			for _, e := range d.Status.Cliques {
+				expect(t, "message of "+e.Name, message, e.Message)
+			}
+		})
+	}
+	s.Pods = map[string][]Pod{"set-0-a": podsOfAll(2, atBarrier), "set-0-b": podsOfAll(5, atBarrier)}
+	expect(t, "all have started, which no status tells yet", "a@0 open, b@0 open", states(DecideGate(s, now).Status))
+}
+
+// Those that wait at the barrier are not what it waits for.
+func TestWaitingForAtTheBarrier(t *testing.T) {
 	pcs := trainingSet(template("a", 2, 2), template("b", 3, 3), barrier(60))
-	d := DecideGate(gateOf(pcs, allOf(pcs).but("set-0-b", startedPods(1)), entry{Name: "set-0-b", FirstStarted: ptr.To(at(-2 * time.Minute))}), now)
-	expect(t, "event", "gang set-0: not all pods have started 1m0s after the first has, set-0-a: 0 of 2 pods have started; set-0-b: 1 of 3 pods have started", d.Events[0].Message)
+	s := setOf(pcs, allOf(pcs).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)))
+	waiting := func() *grovev1alpha1.WaitingFor { return DecideSet(s, now).Status.ReplicaStatuses[0].WaitingFor }
+	expect(t, "without a gate", &grovev1alpha1.WaitingFor{Clique: "a", Status: "Ready", Want: 2}, waiting())
+	s.Gates = map[string]*grovev1alpha1.StartGate{"set-0": {}}
+	expect(t, "at the barrier", &grovev1alpha1.WaitingFor{Clique: "b", Status: "Started", Have: 1, Want: 3}, waiting())
+	s.Gates["set-0"].Status.Cliques = []entry{{Name: "set-0-a", Open: true}, {Name: "set-0-b", Open: true}}
+	expect(t, "past it", &grovev1alpha1.WaitingFor{Clique: "a", Status: "Ready", Want: 2}, waiting())
 }
 
 func TestGateFile(t *testing.T) {

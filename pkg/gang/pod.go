@@ -94,6 +94,19 @@ func NewPod(pod *corev1.Pod) (Pod, error) {
 	return out, nil
 }
 
+// NewPods reads pods that PodCliques control; it fails as NewPod does.
+func NewPods(pods []corev1.Pod) ([]Pod, error) {
+	out := make([]Pod, 0, len(pods))
+	for i := range pods {
+		pod, err := NewPod(&pods[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pod)
+	}
+	return out, nil
+}
+
 // Terminating says that the pod is being deleted.
 func (p Pod) Terminating() bool {
 	return p.DeletionRequested != nil

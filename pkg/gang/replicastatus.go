@@ -8,6 +8,7 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // replicaStatuses tells of each replica in Training, and in Inference of those that
@@ -62,6 +63,9 @@ func waitingFor(s SetSnapshot, replica replicaState, stages []string, stage *gro
 	if stage != nil {
 		return stage
 	}
+	if waiting := waitingAtBarrier(s, replica); waiting != nil {
+		return waiting
+	}
 	for _, clique := range replica.cliques {
 		current := isCurrent(clique.object, replica.attempt)
 		if current && IsAvailable(clique.object) {
@@ -73,6 +77,21 @@ func waitingFor(s SetSnapshot, replica replicaState, stages []string, stage *gro
 			waiting.Have = Available(clique.object)
 		}
 		return waiting
+	}
+	return nil
+}
+
+// waitingAtBarrier says which clique keeps the start barrier shut; nil when none does. The
+// others are not Ready because of it.
+func waitingAtBarrier(s SetSnapshot, replica replicaState) *grovev1alpha1.WaitingFor {
+	gate := s.Gates[naming.Replica(s.Set.Name, replica.index)]
+	if gate == nil {
+		return nil
+	}
+	for _, w := range waitersOf(GateSnapshot{Set: s.Set, Gate: gate}, replica) {
+		if have, want := w.started(nil); w.barrier && w.Gang == w.BaseGang && !w.entry.Open && have < want {
+			return &grovev1alpha1.WaitingFor{Clique: w.Template.Name, Status: grovev1alpha1.WaitingForStarted, Have: have, Want: want}
+		}
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func expiryOf(s SetSnapshot, replica *replicaState, clique cliqueState) *replica
 	if entry == nil {
 		return nil
 	}
-	out := &replicaBreach{due: entry.Since.Time, message: "the start barrier of " + clique.Gang + " has expired: not all of its pods had started in time"}
+	out := &replicaBreach{due: entry.Since.Time, message: "the start barrier of " + clique.Gang + " has expired: " + entry.Message}
 	if s.Set.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
 		out.due = deadline(*entry.Since, backoff(replica.attempt+1))
 	}

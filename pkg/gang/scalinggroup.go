@@ -237,7 +237,7 @@ func recycleExpired(s GroupSnapshot, copies []copyState, status *grovev1alpha1.P
 				decision.Next = earliest(decision.Next, due)
 				break
 			}
-			cause := clique.Name + ": the start barrier has expired: not all pods of the copy had started in time"
+			cause := clique.Name + ": the start barrier has expired: " + entry.Message
 			setCopyAttempt(status, grovev1alpha1.ScalingGroupReplicaAttempt{Index: state.index, Attempt: attempt + 1, SetAttempt: s.SetAttempt, Message: cause})
 			decision.Recycled = true
 			decision.Events = append(decision.Events, Event{corev1.EventTypeWarning, EventReplicaTerminated,

@@ -16,8 +16,8 @@ import (
 )
 
 // addNode adds a simulated node that alone has a resource; pods that ask for it go
-// nowhere else. Taints keep the pods of other tests away.
-func addNode(t *testing.T, name, resourceName string, count string, taints ...corev1.Taint) {
+// nowhere else. Its taint keeps the pods of other tests away, which would end with the node.
+func addNode(t *testing.T, name, resourceName, count string) {
 	t.Helper()
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:                resource.MustParse("16"),
@@ -27,7 +27,7 @@ func addNode(t *testing.T, name, resourceName string, count string, taints ...co
 	}
 	_, err := cluster.Kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"type": "kwok", corev1.LabelHostname: name}},
-		Spec:       corev1.NodeSpec{Taints: taints},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: resourceName, Effect: corev1.TaintEffectNoSchedule}}},
 		Status:     corev1.NodeStatus{Capacity: resources, Allocatable: resources},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -53,8 +53,9 @@ spec:
         spec:
           replicas: %d
           podSpec:
+            tolerations: [{key: %s, operator: Exists}]
             containers: [{name: main, image: example.com/trainer, resources: {limits: {%s: 1}}}]
-`, name, workers, resourceName)
+`, name, workers, resourceName, resourceName)
 }
 
 func TestAGangThatDoesNotFitStaysWhollyPendingAndStartsWhenRoomAppears(t *testing.T) {

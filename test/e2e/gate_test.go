@@ -109,6 +109,9 @@ func TestTargetsOfTheBarrierStartTogether(t *testing.T) {
 		}
 		return nil
 	})
+	if table := ns.Kubectl("get", "pcs", "job"); !strings.Contains(table, "leader Started (0/1)") {
+		t.Errorf("what it waits for is not told:\n%s", table)
+	}
 	letStart(ns, "job-0-leader")
 	pods := ns.WaitForPods(4, 30*time.Second, framework.IsReady)
 	if text := gateFile(ns, 0); text != "job-0-leader 0\njob-0-worker 0\n" {
@@ -141,7 +144,7 @@ func TestABarrierThatExpiresFailsTheAttemptOnce(t *testing.T) {
 	}
 	failed := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetFailed, time.Minute)
 	c := meta.FindStatusCondition(failed.Status.Conditions, grovev1alpha1.ConditionTypeFailureTarget)
-	if failed.Status.RestartCount != 1 || c == nil || !containsAll(c.Message, "all 1 restarts have been used", "the start barrier of job-0 has expired") {
+	if failed.Status.RestartCount != 1 || c == nil || !containsAll(c.Message, "all 1 restarts have been used", "the start barrier of job-0 has expired", "missing: job-0-leader-0-") {
 		t.Errorf("%d restarts, %+v", failed.Status.RestartCount, c)
 	}
 }

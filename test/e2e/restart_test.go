@@ -314,10 +314,9 @@ func TestAPodOnADeadNodeDoesNotHoldUpARestart(t *testing.T) {
 	t.Parallel()
 	ns := cluster.Namespace(t)
 	const units = "example.com/doomed"
-	taint := corev1.Taint{Key: units, Effect: corev1.TaintEffectNoSchedule}
-	addNode(t, "doomed", units, "1", taint)
+	addNode(t, "doomed", units, "1")
 	manifest := strings.Replace(restartable(1, 2, "maxRestarts: 1", ""), "containers: [{name: main, image: example.com/trainer}]",
-		"terminationGracePeriodSeconds: 1\n            tolerations: [{operator: Exists}]\n            containers: [{name: main, image: example.com/trainer, resources: {limits: {example.com/doomed: 1}}}]", 1)
+		"terminationGracePeriodSeconds: 1\n            tolerations: [{key: example.com/doomed, operator: Exists}]\n            containers: [{name: main, image: example.com/trainer, resources: {limits: {example.com/doomed: 1}}}]", 1)
 	manifest = strings.Replace(manifest, "- name: launcher", "- name: launcher\n        annotations: {kwok.copse.dev/terminating-for: 1h}", 1)
 	ns.Apply(manifest)
 	pods := ns.WaitForPods(3, time.Minute, inAttempt("0"))
@@ -330,7 +329,7 @@ func TestAPodOnADeadNodeDoesNotHoldUpARestart(t *testing.T) {
 		return nil
 	})
 	ns.Anywhere().Kubectl("delete", "node", "doomed")
-	addNode(t, "doomed-not", units, "1", taint)
+	addNode(t, "doomed-not", units, "1")
 	ns.WaitForPods(3, time.Minute, inAttempt("1"))
 	ns.Eventually(10*time.Second, func(context.Context) error {
 		if out := ns.Kubectl("describe", "pcs", "job"); strings.Contains(out, "PodsStuckTerminating") {

@@ -37,4 +37,5 @@ type StartGateClique struct {
 	Since        *metav1.Time
 	FirstStarted *metav1.Time
 	Expired      bool
+	Message      string
 }

@@ -121,8 +121,8 @@ func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodCliqu
 	if err := r.Client.List(ctx, &pods, index.ControlledBy(clique.Namespace, clique.UID)...); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
-	if o.snapshot.Pods, err = readPods(pods.Items); err != nil {
-		return nil, err
+	if o.snapshot.Pods, err = gang.NewPods(pods.Items); err != nil {
+		return nil, reconcile.TerminalError(err)
 	}
 	if missing := gang.MissingIndexes(clique, o.snapshot.Pods); len(missing) > 0 && o.snapshot.Parent == gang.ParentActive {
 		if err := r.lookForMissing(ctx, o, missing); err != nil {
@@ -143,8 +143,8 @@ func (r *Reconciler) lookForMissing(ctx context.Context, o *observation, missing
 	if err != nil {
 		return err
 	}
-	if o.snapshot.Pods, err = readPods(pods); err != nil {
-		return err
+	if o.snapshot.Pods, err = gang.NewPods(pods); err != nil {
+		return reconcile.TerminalError(err)
 	}
 	stillMissing := gang.MissingIndexes(o.snapshot.Clique, o.snapshot.Pods)
 	for _, index := range missing {
@@ -153,18 +153,6 @@ func (r *Reconciler) lookForMissing(ctx context.Context, o *observation, missing
 		}
 	}
 	return nil
-}
-
-func readPods(pods []corev1.Pod) ([]gang.Pod, error) {
-	out := make([]gang.Pod, 0, len(pods))
-	for i := range pods {
-		pod, err := gang.NewPod(&pods[i])
-		if err != nil {
-			return nil, reconcile.TerminalError(err)
-		}
-		out = append(out, pod)
-	}
-	return out, nil
 }
 
 // setOf is the set that owns a clique, nil when there is none.

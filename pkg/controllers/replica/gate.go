@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/live"
 	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
@@ -62,7 +63,7 @@ func (r *Reconciler) decideGate(ctx context.Context, pcs *grovev1alpha1.PodCliqu
 	decision := gang.DecideGate(snapshot, now)
 	if len(decision.Expired) > 0 {
 		// The cache may be behind: the last pod may have started in time.
-		if err := r.readLive(ctx, have.cliques, decision.Expired); err != nil {
+		if err := r.readLive(ctx, &snapshot, decision.Expired); err != nil {
 			return 0, err
 		}
 		decision = gang.DecideGate(snapshot, now)
@@ -85,14 +86,22 @@ func (r *Reconciler) decideGate(ctx context.Context, pcs *grovev1alpha1.PodCliqu
 	return pace.Until(decision.Next, now), r.writeFile(ctx, have.configMaps[naming.GateConfigMap(pcs.Name, key.Replica)], gang.GateFile(&decision.Status))
 }
 
-// readLive puts PodCliques as they are into what was observed.
-func (r *Reconciler) readLive(ctx context.Context, cliques map[string]*grovev1alpha1.PodClique, read []*grovev1alpha1.PodClique) error {
+// readLive puts PodCliques and their pods, as they are, into a snapshot.
+func (r *Reconciler) readLive(ctx context.Context, snapshot *gang.GateSnapshot, read []*grovev1alpha1.PodClique) error {
+	snapshot.Pods = map[string][]gang.Pod{}
 	for _, cached := range read {
 		current := &grovev1alpha1.PodClique{}
 		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), current); err != nil {
 			return fmt.Errorf("read PodClique %s: %w", cached.Name, err)
 		}
-		cliques[current.Name] = current
+		snapshot.Cliques[current.Name] = current
+		pods, err := live.CliquePods(ctx, r.Live, current)
+		if err != nil {
+			return err
+		}
+		if snapshot.Pods[current.Name], err = gang.NewPods(pods); err != nil {
+			return fmt.Errorf("pods of clique %s: %w", current.Name, err)
+		}
 	}
 	return nil
 }

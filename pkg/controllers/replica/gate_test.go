@@ -18,6 +18,7 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/labels"
 )
 
 // barred holds the cliques of the set at a barrier for ten seconds at most.
@@ -134,6 +135,15 @@ func TestTheGateExpiresAtItsDeadline(t *testing.T) {
 	if err := c.Update(t.Context(), clique); err != nil {
 		t.Fatal(err)
 	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "llm-1-router-0-x", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(clique, grovev1alpha1.SchemeGroupVersion.WithKind("PodClique"))},
+			Labels: map[string]string{labels.PodClique: clique.Name, labels.PodIndex: "0", labels.RestartAttempt: "0"},
+		},
+	}
+	if err := c.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
 	c.start(t, 1)
 	if wait := c.pass(t); wait <= 10*time.Second || wait > 11*time.Second {
 		t.Errorf("it looks again after %s", wait)
@@ -143,7 +153,7 @@ func TestTheGateExpiresAtItsDeadline(t *testing.T) {
 	if gate, text := c.gate(t); !gate.Status.Cliques[0].Expired || text != "" {
 		t.Errorf("after its time: %+v, %q", gate.Status.Cliques, text)
 	}
-	expect(t, "events", []string{"Warning StartBarrierExpired gang llm-1: not all pods have started 10s after the first has, llm-1-router: 1 of 2 pods have started"}, c.told())
+	expect(t, "events", []string{"Warning StartBarrierExpired gang llm-1: not all pods have started 10s after the first has, llm-1-router: 0 of 2 pods have started, missing: llm-1-router-0-x, which has no node; the one of index 1, which does not exist"}, c.told())
 }
 
 func TestAForeignFileOfTheGateIsToldOnce(t *testing.T) {

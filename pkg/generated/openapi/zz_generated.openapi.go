@@ -3259,6 +3259,13 @@ func schema_pkg_apis_grove_v1alpha1_StartGateClique(ref common.ReferenceCallback
 							Format:      "",
 						},
 					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message names the pods that had not started when the gate expired.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"name"},
 			},
@@ -3595,7 +3602,7 @@ func schema_pkg_apis_grove_v1alpha1_WaitingFor(ref common.ReferenceCallback) com
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status that the clique has to reach, or the reason why the gang is not scheduled.",
+							Description: "status that the clique has to reach, Started at a start barrier, or the reason why the gang is not scheduled.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -355,7 +355,8 @@ type WaitingFor struct {
 	// clique that is waited for.
 	// +optional
 	Clique string `json:"clique,omitempty"`
-	// status that the clique has to reach, or the reason why the gang is not scheduled.
+	// status that the clique has to reach, Started at a start barrier, or the reason why
+	// the gang is not scheduled.
 	Status string `json:"status"`
 	// have is how many pods have reached the status.
 	// +optional

@@ -68,4 +68,7 @@ type StartGateClique struct {
 	// expired says that the deadline passed before all pods had started. Never together with open.
 	// +optional
 	Expired bool `json:"expired"`
+	// message names the pods that had not started when the gate expired.
+	// +optional
+	Message string `json:"message,omitempty"`
 }

@@ -35,6 +35,10 @@ const (
 	CliqueStatusSucceeded CliqueStatus = "Succeeded"
 )
 
+// WaitingForStarted is the status in waitingFor of a clique that keeps a start barrier
+// shut: not all of its pods have come there.
+const WaitingForStarted = "Started"
+
 // StartupPolicyRule gives cliques the status that the cliques after them wait for.
 type StartupPolicyRule struct {
 	// targetCliques are names of cliques of the template.

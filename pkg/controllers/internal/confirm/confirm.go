@@ -41,13 +41,9 @@ func breach(ctx context.Context, reader client.Reader, clique *grovev1alpha1.Pod
 	if err != nil {
 		return false, err
 	}
-	seen := make([]gang.Pod, 0, len(pods))
-	for i := range pods {
-		pod, err := gang.NewPod(&pods[i])
-		if err != nil {
-			return false, fmt.Errorf("pods of clique %s: %w", clique.Name, err)
-		}
-		seen = append(seen, pod)
+	seen, err := gang.NewPods(pods)
+	if err != nil {
+		return false, fmt.Errorf("pods of clique %s: %w", clique.Name, err)
 	}
 	return gang.StillBreached(current, seen, now), nil
 }

@@ -25,6 +25,8 @@ type StartGateCliqueApplyConfiguration struct {
 	FirstStarted *v1.Time `json:"firstStarted,omitempty"`
 	// expired says that the deadline passed before all pods had started. Never together with open.
 	Expired *bool `json:"expired,omitempty"`
+	// message names the pods that had not started when the gate expired.
+	Message *string `json:"message,omitempty"`
 }
 
 // StartGateCliqueApplyConfiguration constructs a declarative configuration of the StartGateClique type for use with
@@ -78,5 +80,13 @@ func (b *StartGateCliqueApplyConfiguration) WithFirstStarted(value v1.Time) *Sta
 // If called multiple times, the Expired field is set to the value of the last call.
 func (b *StartGateCliqueApplyConfiguration) WithExpired(value bool) *StartGateCliqueApplyConfiguration {
 	b.Expired = &value
+	return b
+}
+
+// WithMessage sets the Message field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *StartGateCliqueApplyConfiguration) WithMessage(value string) *StartGateCliqueApplyConfiguration {
+	b.Message = &value
 	return b
 }

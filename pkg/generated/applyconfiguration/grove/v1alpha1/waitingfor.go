@@ -11,7 +11,8 @@ package v1alpha1
 type WaitingForApplyConfiguration struct {
 	// clique that is waited for.
 	Clique *string `json:"clique,omitempty"`
-	// status that the clique has to reach, or the reason why the gang is not scheduled.
+	// status that the clique has to reach, Started at a start barrier, or the reason why
+	// the gang is not scheduled.
 	Status *string `json:"status,omitempty"`
 	// have is how many pods have reached the status.
 	Have *int32 `json:"have,omitempty"`
