@@ -8,12 +8,7 @@ import (
 	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/test/framework"
@@ -137,20 +132,8 @@ func countWrites(t *testing.T) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
 	for _, component := range []string{"kube-apiserver", "copse-apiserver"} {
-		for _, metric := range requestCounts(t, cluster.Components[component].Metrics) {
-			labels := map[string]string{}
-			for _, pair := range metric.GetLabel() {
-				labels[pair.GetName()] = pair.GetValue()
-			}
-			// The API server tries pod templates out; nothing is written.
-			if labels["dry_run"] != "" || !isControllerWrite(component, labels) {
-				continue
-			}
-			what := labels["verb"] + " " + labels["resource"]
-			if sub := labels["subresource"]; sub != "" {
-				what += "/" + sub
-			}
-			out[what] += metric.GetCounter().GetValue()
+		for what, n := range cluster.Requests(t, component, func(labels map[string]string) bool { return isControllerWrite(component, labels) }) {
+			out[what] += n
 		}
 	}
 	return out
@@ -177,34 +160,4 @@ func isControllerWrite(component string, labels map[string]string) bool {
 		return labels["group"] == "scheduling.k8s.io" && labels["subresource"] == "" && labels["verb"] != "PATCH"
 	}
 	return false
-}
-
-func requestCounts(t *testing.T, url string) []*dto.Metric {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	config := rest.CopyConfig(cluster.Config)
-	config.Host = strings.TrimSuffix(url, "/metrics")
-	// The administrator's certificate is known; the server's is its own authority's.
-	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
-	client, err := rest.UnversionedRESTClientFor(withCodec(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := client.Get().AbsPath("/metrics").Stream(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return families["apiserver_request_total"].GetMetric()
-}
-
-func withCodec(config *rest.Config) *rest.Config {
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	return config
 }

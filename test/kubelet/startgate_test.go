@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -45,8 +46,8 @@ func asRestricted(container corev1.Container) corev1.Container {
 
 // heldSet is a set of a leader, whose own init container waits for a file, and of workers
 // that start with it.
-func heldSet(timeout *int32) *grovev1alpha1.PodCliqueSet {
-	pcs := set(grovev1alpha1.WorkloadTypeTraining, 2, onRealNode(asRestricted(runs("main", "exit=0"))))
+func heldSet(workers int32, timeout *int32) *grovev1alpha1.PodCliqueSet {
+	pcs := set(grovev1alpha1.WorkloadTypeTraining, workers, onRealNode(asRestricted(runs("main", "exit=0"))))
 	leader := *pcs.Spec.Template.Cliques[0].DeepCopy()
 	leader.Name, leader.Spec.RoleName, leader.Spec.Replicas = "leader", "leader", 1
 	prepare := asRestricted(runs("prepare", "await=/scratch/go"))
@@ -72,9 +73,9 @@ func runsIn(statuses []corev1.ContainerStatus, name string) bool {
 
 // waitHeld waits until the workers are at the barrier and the leader prepares, and returns
 // the leader. No main container has started by then, nor does one in a while.
-func waitHeld(t *testing.T, ns *framework.Namespace) *corev1.Pod {
+func waitHeld(t *testing.T, ns *framework.Namespace, gang int) *corev1.Pod {
 	t.Helper()
-	pods := ns.WaitForPods(3, patience, func(pod *corev1.Pod) bool {
+	pods := ns.WaitForPods(gang, patience, func(pod *corev1.Pod) bool {
 		return runsIn(pod.Status.InitContainerStatuses, naming.BarrierContainer) || runsIn(pod.Status.InitContainerStatuses, "prepare")
 	})
 	ns.Never(3*time.Second, func(ctx context.Context) error {
@@ -105,8 +106,8 @@ func TestTheBarrierHoldsMainContainersBack(t *testing.T) {
 	ns.Anywhere().Kubectl("label", "namespace", ns.Name, "pod-security.kubernetes.io/enforce=restricted")
 	ns.Apply(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: all}, spec: {hard: {requests.cpu: "2", limits.cpu: "2", requests.memory: 2Gi, limits.memory: 2Gi}}}`)
 	loadGate(t)
-	apply(t, ns, heldSet(ptr.To[int32](600)))
-	leader := waitHeld(t, ns)
+	apply(t, ns, heldSet(2, ptr.To[int32](600)))
+	leader := waitHeld(t, ns, 3)
 	for _, pod := range ns.WaitForPods(3, patience, func(*corev1.Pod) bool { return true }) {
 		if pod.Status.QOSClass != corev1.PodQOSGuaranteed {
 			t.Errorf("pod %s is %s", pod.Name, pod.Status.QOSClass)
@@ -116,16 +117,65 @@ func TestTheBarrierHoldsMainContainersBack(t *testing.T) {
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience)
 }
 
-// Pods that cannot reach the API learn from the mounted ConfigMap that they may start.
+// Pods that cannot reach the API learn from the mounted ConfigMap that they may start; later
+// than those that watch.
 func TestPodsThatAreCutOffStartByTheConfigMap(t *testing.T) {
-	ns := cluster.Namespace(t)
+	const gang = 8
 	loadGate(t)
-	apply(t, ns, heldSet(nil))
-	leader := waitHeld(t, ns)
-	cluster.Stop(t, framework.PodGateway)
+	watching, reading := cluster.Namespace(t), cluster.Namespace(t)
+	release := func(ns *framework.Namespace, before func()) time.Duration {
+		apply(t, ns, heldSet(gang-1, nil))
+		leader := waitHeld(t, ns, gang)
+		before()
+		return timeRelease(t, ns, gang, func() { letGo(t, ns, leader, "prepare", "/scratch/go") })
+	}
+	byWatch := release(watching, func() {})
+	watching.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience)
 	defer cluster.Start(t, framework.PodGateway)
-	letGo(t, ns, leader, "prepare", "/scratch/go")
-	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience)
+	byFile := release(reading, func() { cluster.Stop(t, framework.PodGateway) })
+	reading.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience)
+	t.Logf("from the last of %d pods at the barrier until the last main container has started: %s by watching the StartGate, %s by the mounted ConfigMap",
+		gang, byWatch.Round(time.Millisecond), byFile.Round(time.Millisecond))
+}
+
+// timeRelease lets the last pod come to the barrier, and returns how long after that all
+// main containers of a gang have started, as the kubelet tells both.
+func timeRelease(t *testing.T, ns *framework.Namespace, gang int, letLast func()) time.Duration {
+	t.Helper()
+	watcher, err := cluster.Kube.CoreV1().Pods(ns.Name).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Stop()
+	letLast()
+	atBarrier, started := map[string]bool{}, map[string]bool{}
+	var complete time.Time
+	timeout := time.After(patience)
+	for len(started) < gang {
+		select {
+		case event := <-watcher.ResultChan():
+			pod, is := event.Object.(*corev1.Pod)
+			if !is {
+				t.Fatalf("the watch says %v", event.Object)
+			}
+			for _, status := range pod.Status.InitContainerStatuses {
+				if status.Name == naming.BarrierContainer && status.State.Waiting == nil {
+					atBarrier[pod.Name] = true
+				}
+			}
+			for _, status := range pod.Status.ContainerStatuses {
+				if status.State.Waiting == nil {
+					started[pod.Name] = true
+				}
+			}
+			if complete.IsZero() && len(atBarrier) == gang {
+				complete = time.Now()
+			}
+		case <-timeout:
+			t.Fatalf("%d pods are at the barrier, and %d have started", len(atBarrier), len(started))
+		}
+	}
+	return time.Since(complete)
 }
 
 // A barrier that expires ends the attempt: the waiters exit with 1, and in the next attempt
@@ -135,7 +185,7 @@ func TestABarrierThatExpiresIsRestarted(t *testing.T) {
 	ns := cluster.Namespace(t)
 	loadGate(t)
 	// Long enough for two containers one after the other on a busy machine.
-	pcs := heldSet(ptr.To[int32](15))
+	pcs := heldSet(2, ptr.To[int32](15))
 	pcs.Spec.TrainingSpec = &grovev1alpha1.TrainingSpec{MaxRestarts: ptr.To[int32](1)}
 	pcs.Spec.Template.Cliques[1].Spec.PodSpec.InitContainers[0].Args = []string{"when=" + attemptVariable + ":0", "await=/scratch/go"}
 	apply(t, ns, pcs)
