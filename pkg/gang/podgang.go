@@ -94,6 +94,29 @@ func countMembers(s GangSnapshot, attempt int32) (have, placed, need int32, read
 	return have, placed, need, ready
 }
 
+// MembersNeeded is how many members of a gang have to have a node at once: all of them
+// until the gang was scheduled. Later, one that waits for a node is placed with those that
+// have not finished, for the scheduler counts no others (D23). It stays all of them while
+// nobody waits, so that not every pod that finishes costs a write.
+func MembersNeeded(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grovev1alpha1.PodClique) int32 {
+	var all, left int32
+	waits := false
+	for _, group := range podGang.Spec.PodGroups {
+		all += group.MinReplicas
+		left += group.MinReplicas
+		clique := cliques[group.Name]
+		if !isCurrent(clique, GangAttempt(podGang)) {
+			continue
+		}
+		waits = waits || clique.Status.ScheduledReplicas < clique.Status.Replicas
+		left -= int32(completedOf(&clique.Status).CountBelow(group.MinReplicas))
+	}
+	if !waits || !WasScheduled(podGang) {
+		return all
+	}
+	return max(left, 1)
+}
+
 // setScheduled tells whether the gang was scheduled; True is sticky, as the
 // scheduler's own condition is.
 func setScheduled(s GangSnapshot, status *schedulerv1alpha1.PodGangStatus, have, placed, need int32, now time.Time) {

@@ -232,3 +232,38 @@ func TestWasScheduled(t *testing.T) {
 		t.Run(name, func(t *testing.T) { expect(t, "was scheduled", tc.want, WasScheduled(newGang(tc.change))) })
 	}
 }
+
+// Of those that are placed together, only members that have finished may be missing (D23).
+func TestMembersNeeded(t *testing.T) {
+	type cliques = map[string]*grovev1alpha1.PodClique
+	scheduledOnce := newGang(func(g *schedulerv1alpha1.PodGang) {
+		gangCondition(g, schedulerv1alpha1.PodGangConditionScheduled, metav1.ConditionTrue)
+	})
+	// Of a, with a surplus pod, one waits for a node.
+	waiting := func(options ...cliqueOption) *grovev1alpha1.PodClique { return member(3, 2, 3, 2, 2, options...) }
+	for name, tc := range map[string]struct {
+		podGang *schedulerv1alpha1.PodGang
+		cliques cliques
+		want    int32
+	}{
+		"before it was scheduled":              {newGang(nil), cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, 3},
+		"a pod waits, and none has finished":   {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1)}, 3},
+		"a pod waits, and one has finished":    {scheduledOnce, cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, 2},
+		"one of the other clique has finished": {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1, completed("0"))}, 2},
+		"who has finished was no member":       {scheduledOnce, cliques{"a": waiting(completed("2")), "b": member(1, 1, 1, 1, 1)}, 3},
+		"nobody waits":                         {scheduledOnce, cliques{"a": member(2, 2, 2, 2, 2, completed("0")), "b": member(1, 1, 1, 1, 1)}, 3},
+		"others will come back":                {scheduledOnce, cliques{"a": member(2, 2, 1, 0, 0), "b": member(1, 1, 0, 0, 0)}, 3},
+		"all but a surplus pod have finished":  {scheduledOnce, cliques{"a": waiting(completed("0-1")), "b": member(1, 1, 1, 1, 1, completed("0"))}, 1},
+		"a clique of the attempt before":       {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 0, 1, completed("0"), attempt(1))}, 3},
+		"a clique that is not there":           {scheduledOnce, cliques{"a": waiting(completed("1"))}, 2},
+		"the gang of a later attempt has it anew": {
+			newGang(func(g *schedulerv1alpha1.PodGang) {
+				gangCondition(g, schedulerv1alpha1.PodGangConditionScheduled, metav1.ConditionTrue)
+				g.Labels[labels.RestartAttempt] = "1"
+			}),
+			cliques{"a": waiting(inAttempt(1), completed("0")), "b": member(1, 1, 1, 1, 1, inAttempt(1))}, 3,
+		},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, "needed", tc.want, MembersNeeded(tc.podGang, tc.cliques)) })
+	}
+}

@@ -18,9 +18,10 @@ type Backend interface {
 	// PreparePod makes a pod that is about to be created a member of a gang in the
 	// gang's current attempt.
 	PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang)
-	// Sync brings the scheduler's own group object in line with a gang, and removes those
-	// of earlier attempts. It writes nothing when nothing has changed.
-	Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang) error
+	// Sync brings the scheduler's own group object in line with a gang, of which that many
+	// members are needed at once, and removes those of earlier attempts. The number is
+	// lowered within an attempt, never raised. It writes nothing when nothing has changed.
+	Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang, needed int32) error
 	// Observe says what the scheduler makes of a gang in the gang's current attempt.
 	Observe(ctx context.Context, gang *schedulerv1alpha1.PodGang) (Observation, error)
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/test/framework"
 )
 
@@ -124,4 +126,53 @@ func TestTwoGangsThatDoNotFitTogetherRunOneAfterTheOther(t *testing.T) {
 		ns.Kubectl("delete", "pcs", name, "--timeout=60s")
 	}
 	ns.WaitForPods(3, time.Minute, framework.IsReady)
+}
+
+// The scheduler counts no members that have finished: without a lower minimum it would hold
+// a replacement back for ever (kubernetes/kubernetes#142330).
+func TestAReplacementInAGangThatHasFinishedInPartIsPlaced(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	ns.Apply(`
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: job}
+spec:
+  replicas: 1
+  workloadType: Training
+  template:
+    terminationDelay: 10m
+    cliques:
+      - name: worker
+        annotations: {kwok.copse.dev/exit-after: 1h}
+        spec:
+          replicas: 3
+          podSpec: {containers: [{name: main, image: example.com/trainer}]}
+`)
+	pods := ns.WaitForPods(3, time.Minute, framework.IsReady)
+	first, second := podOf(t, pods, "job-0-worker", "0"), podOf(t, pods, "job-0-worker", "1")
+	ns.Kubectl("annotate", "pod", first.Name, "--overwrite", "kwok.copse.dev/exit-after=0s")
+	ns.Eventually(time.Minute, func(ctx context.Context) error {
+		clique, err := cluster.Copse.GroveV1alpha1().PodCliques(ns.Name).Get(ctx, "job-0-worker", metav1.GetOptions{})
+		if err == nil && clique.Status.CompletedIndexes != "0" {
+			err = fmt.Errorf("finished are %q", clique.Status.CompletedIndexes)
+		}
+		return err
+	})
+	fail(ns, second.Name, 1)
+	ns.Eventually(time.Minute, func(ctx context.Context) error {
+		pods, err := ns.Pods(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range pods {
+			if pods[i].Labels[labels.PodIndex] == "1" && pods[i].UID != second.UID && framework.IsReady(&pods[i]) {
+				return nil
+			}
+		}
+		return errors.New("the pod of index 1 has not been replaced by one that is Ready")
+	})
+	if set := ns.Set("job"); set.Status.RestartCount != 0 || set.Status.Phase != grovev1alpha1.PodCliqueSetRunning {
+		t.Errorf("phase %s after %d restarts", set.Status.Phase, set.Status.RestartCount)
+	}
 }

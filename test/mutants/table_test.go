@@ -171,6 +171,18 @@ func mutants() map[string]mutant {
 		"a gang's attempt falls with a stale scaling group": {
 			file: ctrl + "replica/plan.go", old: "if gang.GangAttempt(podGang) > gang.GangAttempt(want) {", new: "if false {",
 		},
+		"members that have finished are waited for": {
+			file: gang + "podgang.go", old: "	return max(left, 1)\n", new: "	return all\n",
+		},
+		"a gang that was evicted is placed pod by pod": {
+			file: gang + "podgang.go", old: "left -= int32(completedOf(&clique.Status).CountBelow(group.MinReplicas))", new: "left -= group.MinReplicas - min(clique.Status.Replicas, group.MinReplicas)",
+		},
+		"the names of missing pods are not looked up": {
+			file: ctrl + "replica/gate.go", old: "	snapshot.Pods = map[string][]gang.Pod{}\n	for _, cached := range read {", new: "	for _, cached := range read {\n		break",
+		},
+		"the time of the barrier stops when the first pod goes": {
+			file: gang + "gate.go", old: "		begun := w.entry.FirstStarted\n", new: "		var begun *metav1.Time\n",
+		},
 		"a restart count may fall": {
 			file: valid + "status_podcliqueset.go", old: "errs := validateNotFalling(count, was, path)", new: "var errs field.ErrorList",
 		},

@@ -44,16 +44,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	snapshot := gang.GangSnapshot{PodGang: podGang, Supported: r.Backend != nil, Cliques: map[string]*grovev1alpha1.PodClique{}}
-	if r.Backend != nil {
-		if err := r.Backend.Sync(ctx, podGang); err != nil {
-			return reconcile.Result{}, err
-		}
-		observation, err := r.Backend.Observe(ctx, podGang)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		snapshot.Scheduled, snapshot.Reason, snapshot.Message = observation.Scheduled, observation.Reason, observation.Message
-	}
 	for _, group := range podGang.Spec.PodGroups {
 		clique := &grovev1alpha1.PodClique{}
 		err := r.Client.Get(ctx, types.NamespacedName{Namespace: podGang.Namespace, Name: group.Name}, clique)
@@ -63,6 +53,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if err == nil {
 			snapshot.Cliques[group.Name] = clique
 		}
+	}
+	if r.Backend != nil {
+		if err := r.Backend.Sync(ctx, podGang, gang.MembersNeeded(podGang, snapshot.Cliques)); err != nil {
+			return reconcile.Result{}, err
+		}
+		observation, err := r.Backend.Observe(ctx, podGang)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		snapshot.Scheduled, snapshot.Reason, snapshot.Message = observation.Scheduled, observation.Reason, observation.Message
 	}
 	status, changed := gang.DecideGang(snapshot, r.Clock.Now())
 	if !changed {
@@ -106,7 +106,7 @@ func membersChanged() predicate.TypedPredicate[*grovev1alpha1.PodClique] {
 	return predicate.TypedFuncs[*grovev1alpha1.PodClique]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodClique]) bool {
 			before, after := &e.ObjectOld.Status, &e.ObjectNew.Status
-			return before.Replicas != after.Replicas || before.ScheduledReplicas != after.ScheduledReplicas ||
+			return before.Replicas != after.Replicas || before.CompletedIndexes != after.CompletedIndexes || before.ScheduledReplicas != after.ScheduledReplicas ||
 				before.ObservedAttempt != after.ObservedAttempt || gang.IsAvailable(e.ObjectOld) != gang.IsAvailable(e.ObjectNew)
 		},
 	}

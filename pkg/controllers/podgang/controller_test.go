@@ -39,13 +39,14 @@ type backend struct {
 	syncErr, observeErr error
 	observation         scheduling.Observation
 	calls               []string
+	needed              int32
 }
 
 func (*backend) Name() string                                       { return "fake" }
 func (*backend) PreparePod(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
 
-func (b *backend) Sync(context.Context, *schedulerv1alpha1.PodGang) error {
-	b.calls = append(b.calls, "sync")
+func (b *backend) Sync(_ context.Context, _ *schedulerv1alpha1.PodGang, needed int32) error {
+	b.calls, b.needed = append(b.calls, "sync"), needed
 	return b.syncErr
 }
 
@@ -136,6 +137,9 @@ func TestReconcile(t *testing.T) {
 			}
 			expect(t, "error", tc.wantErr, gotErr)
 			expect(t, "calls", tc.calls, calls)
+			if len(calls) > 0 {
+				expect(t, "members needed", int32(1), tc.backend.needed)
+			}
 			podGang := &schedulerv1alpha1.PodGang{}
 			if err := c.Get(t.Context(), request.NamespacedName, podGang); client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
@@ -169,6 +173,7 @@ func TestWhichUpdatesOfACliqueMatter(t *testing.T) {
 		"pods exist":          {func(c *grovev1alpha1.PodClique) { c.Status.Replicas = 2 }, true},
 		"pods have nodes":     {func(c *grovev1alpha1.PodClique) { c.Status.ScheduledReplicas = 0 }, true},
 		"a new attempt":       {func(c *grovev1alpha1.PodClique) { c.Spec.Attempt, c.Status.ObservedAttempt = 1, 1 }, true},
+		"pods have finished":  {func(c *grovev1alpha1.PodClique) { c.Status.CompletedIndexes = "0" }, true},
 		"it is available":     {func(c *grovev1alpha1.PodClique) { c.Status.ReadyReplicas = 1 }, true},
 		"what is not counted": {func(c *grovev1alpha1.PodClique) { c.Status.RunningReplicas, c.Status.UpdatedReplicas = 1, 1 }, false},
 	}

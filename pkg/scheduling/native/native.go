@@ -47,19 +47,20 @@ func (*Backend) PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) {
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))}
 }
 
-// Sync creates the group of the gang's attempt and deletes those of earlier attempts. One
-// of a later attempt is another leader's, who knows more.
-func (b *Backend) Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang) error {
+// Sync creates the group of the gang's attempt, or lowers what it has to hold at least, and
+// deletes those of earlier attempts. One of a later attempt is another leader's, who knows
+// more.
+func (b *Backend) Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang, needed int32) error {
 	groups := &schedulingv1beta1.PodGroupList{}
 	if err := b.client.List(ctx, groups, client.InNamespace(gang.Namespace), client.MatchingFields{OwnerIndex: string(gang.UID)}); err != nil {
 		return fmt.Errorf("list the PodGroups of PodGang %s: %w", gang.Name, err)
 	}
-	want := desiredGroup(gang)
-	exists := false
+	want := desiredGroup(gang, needed)
+	var current *schedulingv1beta1.PodGroup
 	for i := range groups.Items {
 		group := &groups.Items[i]
 		if group.Name == want.Name {
-			exists = true
+			current = group
 			continue
 		}
 		if group.DeletionTimestamp != nil || attemptOf(group) >= attemptOf(gang) {
@@ -69,11 +70,27 @@ func (b *Backend) Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang) err
 			return fmt.Errorf("delete PodGroup %s of an earlier attempt: %w", group.Name, err)
 		}
 	}
-	if exists {
-		return nil
+	if current != nil {
+		return b.lower(ctx, current, needed)
 	}
 	if err := b.client.Create(ctx, want); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create PodGroup %s: %w", want.Name, err)
+	}
+	return nil
+}
+
+// lower lets the scheduler place members though fewer than before are left: those that have
+// finished count for it no more, and it would hold back a replacement for ever
+// (kubernetes/kubernetes#142330).
+func (b *Backend) lower(ctx context.Context, group *schedulingv1beta1.PodGroup, needed int32) error {
+	if gang := group.Spec.SchedulingPolicy.Gang; gang == nil || gang.MinCount <= needed {
+		return nil
+	}
+	// The version keeps a pass that is behind from raising what another has lowered.
+	lowered := group.DeepCopy()
+	lowered.Spec.SchedulingPolicy.Gang.MinCount = needed
+	if err := b.client.Patch(ctx, lowered, client.MergeFromWithOptions(group, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("lower the minimum of PodGroup %s: %w", group.Name, err)
 	}
 	return nil
 }
@@ -108,16 +125,12 @@ func observe(group *schedulingv1beta1.PodGroup) scheduling.Observation {
 	return out
 }
 
-func desiredGroup(gang *schedulerv1alpha1.PodGang) *schedulingv1beta1.PodGroup {
+func desiredGroup(gang *schedulerv1alpha1.PodGang, needed int32) *schedulingv1beta1.PodGroup {
 	groupLabels := maps.Clone(gang.Labels)
 	if groupLabels == nil {
 		groupLabels = map[string]string{}
 	}
 	groupLabels[labels.PodGang] = gang.Name
-	var minCount int32
-	for _, group := range gang.Spec.PodGroups {
-		minCount += group.MinReplicas
-	}
 	return &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            groupName(gang),
@@ -126,7 +139,7 @@ func desiredGroup(gang *schedulerv1alpha1.PodGang) *schedulingv1beta1.PodGroup {
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(gang, schedulerv1alpha1.SchemeGroupVersion.WithKind("PodGang"))},
 		},
 		Spec: schedulingv1beta1.PodGroupSpec{
-			SchedulingPolicy:  schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: minCount}},
+			SchedulingPolicy:  schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: needed}},
 			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
 			PriorityClassName: gang.Spec.PriorityClassName,
 		},

@@ -3,6 +3,8 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,10 +75,10 @@ func TestDesiredGroup(t *testing.T) {
 			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
 			PriorityClassName: "high",
 		},
-	}, desiredGroup(gang))
+	}, desiredGroup(gang, 4))
 	expect(t, "the gang that was read", before, gang)
 	expect(t, "labels of the group of a gang without any", map[string]string{labels.PodGang: "llm-0"},
-		desiredGroup(newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels = nil })).Labels)
+		desiredGroup(newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels = nil }), 4).Labels)
 }
 
 // The scheduler knows groups by name, so a name must never come back.
@@ -104,7 +106,7 @@ func TestPreparePodPutsAPodIntoTheGroup(t *testing.T) {
 	New(nil).PreparePod(pod, gang)
 	expect(t, "pod", &corev1.Pod{Spec: corev1.PodSpec{
 		NodeSelector:    map[string]string{"zone": "a"},
-		SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: ptr.To(desiredGroup(gang).Name)},
+		SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))},
 	}}, pod)
 }
 
@@ -162,7 +164,7 @@ func newClient(t *testing.T, funcs interceptor.Funcs, groups ...client.Object) c
 
 // groupOf is the group that exists of a gang.
 func groupOf(change func(*schedulerv1alpha1.PodGang), changes ...func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
-	group := desiredGroup(newGang(change))
+	group := desiredGroup(newGang(change), 4)
 	group.UID = types.UID("uid-of-" + group.Name)
 	for _, c := range changes {
 		c(group)
@@ -210,20 +212,49 @@ func TestSync(t *testing.T) {
 					writes = append(writes, "delete "+obj.GetName())
 					return c.Delete(ctx, obj, opts...)
 				},
+				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+					return errors.New("the minimum stays")
+				},
 				Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
 					return errors.New("groups are not updated")
 				},
 			}, tc.groups...)
-			if err := New(c).Sync(t.Context(), newGang(nil)); err != nil {
+			if err := New(c).Sync(t.Context(), newGang(nil), 4); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes", tc.wantWrites, writes)
 			writes = nil
-			if err := New(c).Sync(t.Context(), newGang(nil)); err != nil {
+			if err := New(c).Sync(t.Context(), newGang(nil), 4); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes when nothing has changed", []string(nil), writes)
 		})
+	}
+}
+
+// Members that have finished do not count for the scheduler any more.
+func TestTheMinimumIsLoweredAndNeverRaised(t *testing.T) {
+	var patches int
+	c := newClient(t, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			patches++
+			data, err := patch.Data(obj)
+			if err != nil || !strings.Contains(string(data), "resourceVersion") {
+				t.Errorf("the patch %s can undo another one: %v", data, err)
+			}
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+	}, groupOf(nil))
+	for _, step := range []struct{ needed, minimum, patches int32 }{{4, 4, 0}, {2, 2, 1}, {2, 2, 1}, {4, 2, 1}, {1, 1, 2}} {
+		if err := New(c).Sync(t.Context(), newGang(nil), step.needed); err != nil {
+			t.Fatal(err)
+		}
+		group := &schedulingv1beta1.PodGroup{}
+		if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: groupName(newGang(nil))}, group); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, fmt.Sprintf("minimum when %d are needed", step.needed), step.minimum, group.Spec.SchedulingPolicy.Gang.MinCount)
+		expect(t, "patches", int(step.patches), patches)
 	}
 }
 
@@ -266,7 +297,7 @@ func TestSyncErrors(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := New(newClient(t, tc.funcs, tc.groups...)).Sync(t.Context(), newGang(nil))
+			err := New(newClient(t, tc.funcs, tc.groups...)).Sync(t.Context(), newGang(nil), 4)
 			got := ""
 			if err != nil {
 				got = err.Error()
