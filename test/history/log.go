@@ -39,12 +39,13 @@ const (
 	CopseGroup  Kind = "PodGroup.scheduler.grove.io"
 	Pod         Kind = "Pod"
 	Service     Kind = "Service"
+	File        Kind = "ConfigMap"
 	NativeGroup Kind = "PodGroup.scheduling.k8s.io"
 )
 
 func (k Kind) server() Server {
 	switch k {
-	case Pod, Service, NativeGroup:
+	case Pod, Service, File, NativeGroup:
 		return Cluster
 	}
 	return Copse

@@ -66,7 +66,7 @@ func Check(log *Log) Findings {
 	f := &Findings{}
 	for _, check := range []func(*world, *Findings){
 		checkRestarts, checkWriteAhead, checkTerminal, checkSuccess, checkStartTime, checkMaxRuntime,
-		checkAvailability, checkTermination, checkOnePodPerIndex, checkOldPodsFirst, checkGangs, checkStages,
+		checkAvailability, checkTermination, checkOnePodPerIndex, checkOldPodsFirst, checkGangs, checkStages, checkGates,
 		checkTrainingSpec, checkDisturbance, checkLeaks,
 	} {
 		check(w, f)
