@@ -31,7 +31,7 @@ type Scenario struct {
 
 // Scenarios are the lives that every fault is tried in.
 func Scenarios() []Scenario {
-	return []Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion(), ordered()}
+	return append([]Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion(), ordered()}, gated()...)
 }
 
 func newSet(name string, workload grovev1alpha1.WorkloadType, cliques ...grovev1alpha1.PodCliqueTemplateSpec) *grovev1alpha1.PodCliqueSet {

@@ -110,6 +110,23 @@ type Log struct {
 	End time.Time
 }
 
+// Append adds a revision whose place among those of both servers is known exactly: it comes
+// after all that were added before.
+func (l *Log) Append(rev Revision) {
+	rev.Seq = len(l.Revisions)
+	l.Revisions = append(l.Revisions, &rev)
+	l.End = rev.Arrived
+	// What the other server writes from now on comes after.
+	other, latest := rev.Kind.server().other(), uint64(0)
+	for _, before := range slices.Backward(l.Revisions) {
+		if before.Kind.server() == other {
+			latest = before.RV
+			break
+		}
+	}
+	l.Fences = append(l.Fences, Fence{Server: other, Seq: rev.Seq + 1, RV: latest})
+}
+
 // compareRevisions orders revisions of one server exactly. Those that a list found at
 // one moment keep their order of arrival.
 func compareRevisions(a, b *Revision) int {

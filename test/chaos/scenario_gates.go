@@ -1,0 +1,110 @@
+package chaos
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+)
+
+// gated are lives of sets whose pods wait to start.
+func gated() []Scenario {
+	return []Scenario{containersInOrder(), containersAfterOthers(), barrier(), barrierExpires(), barrierOfACopyExpires()}
+}
+
+// containersInOrder: the leader before the workers, and these before the shards of both the
+// base gang and the scaled one; again when a shard has failed.
+func containersInOrder() Scenario {
+	set := newTraining("chain", 1)
+	set.Spec.Template.StartupType = ptr.To(grovev1alpha1.CliqueStartupTypeInOrder)
+	return Scenario{
+		Name: "containers-in-order", Set: set,
+		Script: func(id PodID) Outcome {
+			switch {
+			case id.Attempt == 0 && strings.HasSuffix(id.Clique, "data-1-shard"):
+				return Outcome{After: 5 * time.Second, Exit: 1}
+			case id.Attempt == 0:
+				return Outcome{}
+			}
+			return allSucceed(id)
+		},
+		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
+	}
+}
+
+// containersAfterOthers: the engines of all copies start after the routers, and those of a
+// copy that is made anew again.
+func containersAfterOthers() Scenario {
+	set := newInference("tree", &metav1.Duration{Duration: 10 * time.Second})
+	set.Spec.Template.StartupType = ptr.To(grovev1alpha1.CliqueStartupTypeExplicit)
+	set.Spec.Template.Cliques[1].Spec.StartsAfter = []string{"router"}
+	return Scenario{
+		Name: "containers-after-others", Set: set,
+		Script: func(id PodID) Outcome {
+			if id.Attempt == 0 && strings.HasSuffix(id.Clique, "pool-2-engine") {
+				return Outcome{After: 15 * time.Second, Unready: true}
+			}
+			return Outcome{ByFile: id.Index == 0}
+		},
+		End: available(0),
+	}
+}
+
+// newBarrier has a leader, workers and two copies of a group that start together, as far
+// as they are in one gang.
+func newBarrier(name string, timeout *int32) *grovev1alpha1.PodCliqueSet {
+	set := newTraining(name, 1)
+	set.Spec.Template.Cliques[1].Spec.MinAvailable = nil
+	set.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{TimeoutAfterSeconds: timeout}
+	return set
+}
+
+// barrier: all come, one of them fails later, and all come again. Some waiters do not reach
+// the API.
+func barrier() Scenario {
+	return Scenario{
+		Name: "barrier", Set: newBarrier("line", nil),
+		Script: func(id PodID) Outcome {
+			out := allSucceed(id)
+			if id.Attempt == 0 {
+				if out = (Outcome{}); strings.HasSuffix(id.Clique, "leader") {
+					out = Outcome{After: 12 * time.Second, Exit: 1}
+				}
+			}
+			out.ByFile = id.Index == 1 || strings.HasSuffix(id.Clique, "data-1-shard")
+			return out
+		},
+		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
+	}
+}
+
+// barrierExpires: in the first attempt a worker never comes.
+func barrierExpires() Scenario {
+	return Scenario{
+		Name: "barrier-expires", Set: newBarrier("wait", ptr.To[int32](30)),
+		Script: func(id PodID) Outcome {
+			if id.Attempt == 0 && strings.HasSuffix(id.Clique, "worker") && id.Index == 1 {
+				return Outcome{Stuck: true}
+			}
+			return allSucceed(id)
+		},
+		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
+	}
+}
+
+// barrierOfACopyExpires: in Inference that copy is made anew alone.
+func barrierOfACopyExpires() Scenario {
+	set := newInference("lone", nil)
+	set.Spec.Template.Cliques[1].Spec.Replicas = 2
+	set.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{TimeoutAfterSeconds: ptr.To[int32](30), TargetCliques: []string{"engine"}}
+	return Scenario{
+		Name: "barrier-of-a-copy-expires", Set: set,
+		Script: func(id PodID) Outcome {
+			return Outcome{Stuck: id.Attempt == 0 && strings.HasSuffix(id.Clique, "pool-2-engine") && id.Index == 1}
+		},
+		End: available(0),
+	}
+}
