@@ -53,20 +53,14 @@ func containersAfterOthers() Scenario {
 	}
 }
 
-// newBarrier has a leader, workers and two copies of a group that start together, as far
-// as they are in one gang.
-func newBarrier(name string, timeout *int32) *grovev1alpha1.PodCliqueSet {
-	set := newTraining(name, 1)
-	set.Spec.Template.Cliques[1].Spec.MinAvailable = nil
-	set.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{TimeoutAfterSeconds: timeout}
-	return set
-}
-
-// barrier: all come, one of them fails later, and all come again. Some waiters do not reach
-// the API.
+// barrier: all of a gang come, one of them fails later, and all come again. Some waiters do
+// not reach the API.
 func barrier() Scenario {
+	set := newTraining("line", 1)
+	set.Spec.Template.Cliques[1].Spec.MinAvailable = nil
+	set.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{}
 	return Scenario{
-		Name: "barrier", Set: newBarrier("line", nil),
+		Name: "barrier", Set: set,
 		Script: func(id PodID) Outcome {
 			out := allSucceed(id)
 			if id.Attempt == 0 {
@@ -83,8 +77,11 @@ func barrier() Scenario {
 
 // barrierExpires: in the first attempt a worker never comes.
 func barrierExpires() Scenario {
+	set := newSet("wait", grovev1alpha1.WorkloadTypeTraining, newClique("leader", 1, nil), newClique("worker", 2, nil))
+	set.Spec.TrainingSpec = &grovev1alpha1.TrainingSpec{MaxRestarts: ptr.To[int32](1)}
+	set.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{TimeoutAfterSeconds: ptr.To[int32](30)}
 	return Scenario{
-		Name: "barrier-expires", Set: newBarrier("wait", ptr.To[int32](30)),
+		Name: "barrier-expires", Set: set,
 		Script: func(id PodID) Outcome {
 			if id.Attempt == 0 && strings.HasSuffix(id.Clique, "worker") && id.Index == 1 {
 				return Outcome{Stuck: true}
@@ -99,11 +96,12 @@ func barrierExpires() Scenario {
 func barrierOfACopyExpires() Scenario {
 	set := newInference("lone", nil)
 	set.Spec.Template.Cliques[1].Spec.Replicas = 2
+	set.Spec.Template.PodCliqueScalingGroups[0].Replicas = ptr.To[int32](2)
 	set.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{TimeoutAfterSeconds: ptr.To[int32](30), TargetCliques: []string{"engine"}}
 	return Scenario{
 		Name: "barrier-of-a-copy-expires", Set: set,
 		Script: func(id PodID) Outcome {
-			return Outcome{Stuck: id.Attempt == 0 && strings.HasSuffix(id.Clique, "pool-2-engine") && id.Index == 1}
+			return Outcome{Stuck: id.Attempt == 0 && strings.HasSuffix(id.Clique, "pool-1-engine") && id.Index == 1}
 		},
 		End: available(0),
 	}
