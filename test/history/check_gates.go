@@ -34,8 +34,10 @@ func checkGates(w *world, f *Findings) {
 		}
 	}
 	for _, file := range w.of(File) {
+		var before *Revision
 		for _, rev := range file.revs {
-			checkFile(w, f, file, rev)
+			checkFile(w, f, file, before, rev)
+			before = rev
 		}
 	}
 }
@@ -221,29 +223,49 @@ func checkGateStays(w *world, f *Findings, gate *story, before, after *Revision)
 	}
 }
 
-// checkFile looks whether the ConfigMap of a gate says what the gate has said: it is written
-// after the gate.
-func checkFile(w *world, f *Findings, file *story, rev *Revision) {
-	configMap := fileOf(rev)
-	replica, ok := labels.ParseIndex(configMap.Labels[labels.ReplicaIndex])
+// checkFile looks whether the ConfigMap of a gate says what the gate has said, and goes on to
+// say it as long as the gate does: it is written after the gate.
+func checkFile(w *world, f *Findings, file *story, before, after *Revision) {
+	replica, ok := labels.ParseIndex(fileOf(after).Labels[labels.ReplicaIndex])
 	set := w.setOwning(file)
-	if !ok || set == nil || rev.Deleted {
+	if !ok || set == nil || after.Deleted {
 		return
 	}
-	for line := range strings.Lines(configMap.Data[podspec.GateFile]) {
-		name, number, _ := strings.Cut(strings.TrimSpace(line), " ")
-		attempt, ok := labels.ParseIndex(number)
-		if ok && slices.ContainsFunc(w.gatesOf(set, replica), func(gate *story) bool {
-			return w.possibly(gate, rev, func(r *Revision) bool { return isOpenIn(r, name, attempt) })
-		}) {
-			continue
+	gates := w.gatesOf(set, replica)
+	for line := range strings.Lines(fileOf(after).Data[podspec.GateFile]) {
+		if !slices.ContainsFunc(gates, func(gate *story) bool { return w.possibly(gate, after, saysLine(line)) }) {
+			f.addUnlessGap(w, Gate, after, gates, "ConfigMap %s says %q, its gate has not", file.name, line)
 		}
-		if w.hasGap(Gate) {
-			f.skip("I12", "revisions of StartGates are missing, so whether ConfigMap %s is right is not known", file.name)
-			continue
-		}
-		f.add("I12", rev, nil, "ConfigMap %s says %q, its gate has not", file.name, line)
 	}
+	if before == nil {
+		return
+	}
+	for line := range strings.Lines(fileOf(before).Data[podspec.GateFile]) {
+		if !strings.Contains(fileOf(after).Data[podspec.GateFile], line) && slices.ContainsFunc(gates, func(gate *story) bool { return w.certainly(gate, after, saysLine(line)) }) {
+			f.addUnlessGap(w, Gate, after, gates, "ConfigMap %s says %q no more, its gate does", file.name, line)
+		}
+	}
+}
+
+// saysLine says that a revision of a gate is open for what a line of the file is about.
+func saysLine(line string) func(*Revision) bool {
+	name, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+	attempt, ok := labels.ParseIndex(number)
+	return func(r *Revision) bool { return ok && !r.Deleted && isOpenIn(r, name, attempt) }
+}
+
+// addUnlessGap adds a violation of I12, or says that it was not judged since revisions of a
+// kind are missing.
+func (f *Findings) addUnlessGap(w *world, kind Kind, at *Revision, related []*story, format string, args ...any) {
+	if w.hasGap(kind) {
+		f.skip("I12", "revisions of %ss are missing, so this is not sure: %s", kind, fmt.Sprintf(format, args...))
+		return
+	}
+	var revs []*Revision
+	for _, s := range related {
+		revs = append(revs, s.revs...)
+	}
+	f.add("I12", at, revs, format, args...)
 }
 
 // setOwning is the set that owns an object; nil for none.

@@ -204,6 +204,23 @@ func TestI12OfOrderedContainers(t *testing.T) {
 			b.file("job-0-worker 0\n")
 			b.opens(0, worker)
 		}},
+		{name: "the file forgets what the gate says", want: []string{"I12"}, write: func(b *builder) {
+			b.ordered()
+			b.ready("l")
+			b.opens(0, worker)
+			b.file("job-0-worker 0\n")
+			b.file("")
+		}},
+		{name: "the file forgets what the gate may have forgotten", write: func(b *builder) {
+			b.ordered()
+			b.ready("l")
+			b.opens(0, worker)
+			b.file("job-0-worker 0\n")
+			b.loose = true
+			b.file("")
+			b.decides(grovev1alpha1.StartGateClique{Attempt: 1}, worker)
+			b.fence()
+		}},
 		{name: "opened for a clique that does not wait", want: []string{"I12"}, write: func(b *builder) {
 			b.ordered()
 			b.ready("l")
