@@ -75,20 +75,18 @@ func barrier() Scenario {
 	}
 }
 
-// barrierExpires: in the first attempt a worker never comes.
+// barrierExpires: a worker never comes, in both attempts. Of the last one those pods are left
+// whose waiter has ended before they were deleted.
 func barrierExpires() Scenario {
 	set := newSet("wait", grovev1alpha1.WorkloadTypeTraining, newClique("leader", 1, nil), newClique("worker", 2, nil))
 	set.Spec.TrainingSpec = &grovev1alpha1.TrainingSpec{MaxRestarts: ptr.To[int32](1)}
 	set.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{TimeoutAfterSeconds: ptr.To[int32](30)}
 	return Scenario{
-		Name: "barrier-expires", Set: set,
+		Name: "barrier-expires", Set: set, AnyEnd: true,
 		Script: func(id PodID) Outcome {
-			if id.Attempt == 0 && strings.HasSuffix(id.Clique, "worker") && id.Index == 1 {
-				return Outcome{Stuck: true}
-			}
-			return allSucceed(id)
+			return Outcome{Stuck: strings.HasSuffix(id.Clique, "worker") && id.Index == 1}
 		},
-		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
+		End: ends(grovev1alpha1.PodCliqueSetFailed, 1, grovev1alpha1.ReasonMaxRestartsExceeded),
 	}
 }
 
