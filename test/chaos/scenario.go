@@ -22,11 +22,21 @@ type Scenario struct {
 	Script func(PodID) Outcome
 	// DeleteWhen says when the user deletes the set; nil for never.
 	DeleteWhen func(client.Object) bool
+	// Scale is what the user makes of the scaling groups, in the order of time.
+	Scale []Scaling
 	// End says what is wrong with the end. The set is nil when it is gone.
 	End func(*grovev1alpha1.PodCliqueSet) error
 	// AnyEnd says that the end depends on what is seen together (D6), so that only End
 	// and the invariants judge it.
 	AnyEnd bool
+}
+
+// Scaling is a size that the user gives to a scaling group.
+type Scaling struct {
+	// After is when, from the beginning of the run.
+	After    time.Duration
+	Group    string
+	Replicas int32
 }
 
 // Scenarios are the lives that every fault is tried in.

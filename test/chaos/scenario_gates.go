@@ -12,7 +12,7 @@ import (
 
 // gated are lives of sets whose pods wait to start.
 func gated() []Scenario {
-	return []Scenario{containersInOrder(), containersAfterOthers(), barrier(), barrierExpires(), barrierOfACopyExpires()}
+	return []Scenario{containersInOrder(), containersAfterOthers(), barrier(), barrierExpires(), barrierOfACopyExpires(), barrierOfACopyAgain()}
 }
 
 // containersInOrder: the leader before the workers, and these before the shards of both the
@@ -102,5 +102,19 @@ func barrierOfACopyExpires() Scenario {
 			return Outcome{Stuck: id.Attempt == 0 && strings.HasSuffix(id.Clique, "pool-1-engine") && id.Index == 1}
 		},
 		End: available(0),
+	}
+}
+
+// barrierOfACopyAgain: the user takes a copy away and wants it back while its pods still go.
+func barrierOfACopyAgain() Scenario {
+	set := newInference("back", nil)
+	set.Spec.Template.Cliques[1].Spec.Replicas = 2
+	set.Spec.Template.PodCliqueScalingGroups[0].Replicas = ptr.To[int32](2)
+	set.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{TargetCliques: []string{"engine"}}
+	return Scenario{
+		Name: "barrier-of-a-copy-again", Set: set,
+		Script: func(PodID) Outcome { return Outcome{} },
+		Scale:  []Scaling{{20 * time.Second, "back-0-pool", 1}, {20 * time.Second, "back-0-pool", 2}},
+		End:    available(0),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
@@ -58,6 +59,8 @@ type world struct {
 	incarnations map[PodID][]types.UID
 	// finished are the pods that have exited with 0 by themselves.
 	finished map[PodID]bool
+	// scaled is how many of the scenario's scalings have been done.
+	scaled int
 }
 
 func newWorld(r *Run) *world {
@@ -107,8 +110,25 @@ func (w *world) actions() []action {
 	if set := w.run.set(); set != nil && set.GetDeletionTimestamp() == nil && w.run.scenario.DeleteWhen != nil && w.run.scenario.DeleteWhen(set) {
 		out = append(out, action{"the user deletes the set", time.Now(), w.run.deleteSet})
 	}
+	if todo := w.run.scenario.Scale[w.scaled:]; len(todo) > 0 {
+		out = append(out, action{fmt.Sprintf("the user scales %s to %d", todo[0].Group, todo[0].Replicas), w.run.began.Add(todo[0].After), func() { w.scale(todo[0]) }})
+	}
 	slices.SortStableFunc(out, func(a, b action) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
 	return out
+}
+
+// scale is what kubectl scale does.
+func (w *world) scale(to Scaling) {
+	w.scaled++
+	obj, err := w.run.ours.get(KindGroup, types.NamespacedName{Namespace: w.run.scenario.Set.Namespace, Name: to.Group})
+	if err == nil {
+		group := copyOf(obj).(*grovev1alpha1.PodCliqueScalingGroup)
+		group.Spec.Replicas = to.Replicas
+		_, err = w.run.ours.update(KindGroup, group, false)
+	}
+	if err != nil {
+		w.run.trace("  the user's scaling: %v", err)
+	}
 }
 
 // orphan collects an object whose owner is gone. Pods and what Copse serves are for the
