@@ -49,11 +49,16 @@ func waiterOf(pod *corev1.Pod) int {
 	})
 }
 
-// hasPassed says that a container behind the one at a place among the init containers has
-// started. One of which the kubelet does not know what became of it has not, as far as can
-// be told.
+// hasPassed says that the container at a place among the init containers has let its pod
+// pass, or that one behind it has started. One of which the kubelet does not know what became
+// of it has not, as far as can be told.
 func hasPassed(pod *corev1.Pod, waiter int) bool {
 	behind := slices.Clone(pod.Status.ContainerStatuses)
+	for _, status := range pod.Status.InitContainerStatuses {
+		if end := status.State.Terminated; status.Name == pod.Spec.InitContainers[waiter].Name && end != nil && end.ExitCode == 0 {
+			return true
+		}
+	}
 	for _, container := range pod.Spec.InitContainers[waiter+1:] {
 		for _, status := range pod.Status.InitContainerStatuses {
 			if status.Name == container.Name {
@@ -90,7 +95,7 @@ func checkReleased(w *world, f *Findings, pod *podStory) {
 	for _, gate := range w.gatesOf(set, pod.clique.replica) {
 		opened := firstOpen(gate, pod.clique.name, pod.attempt)
 		if opened != nil && !w.certainlyAfter(opened, started) {
-			if was := w.cliqueBefore(pod.clique.name, opened); was != nil && was != pod.clique {
+			if was := w.cliqueBefore(pod.clique.name, opened); was != nil && was != pod.clique && wasScaledAway(pod.clique, opened) {
 				checkOpenForAnother(w, f, pod, template, started, opened)
 			}
 			return
@@ -115,6 +120,15 @@ func checkOpenForAnother(w *world, f *Findings, pod *podStory, template *grovev1
 	default:
 		f.add("I12", started, []*Revision{opened, pod.clique.revs[0]}, "a container of pod %s starts by what was opened for an earlier PodClique %s: %s", pod.name, pod.clique.name, missing)
 	}
+}
+
+// wasScaledAway says that the scaling group of a PodClique had no room for it at some time
+// between a revision and the PodClique's creation: it is of another gang then. One that was
+// deleted otherwise, and made again, replaces the pods of the same gang.
+func wasScaledAway(clique *cliqueStory, since *Revision) bool {
+	return clique.group != nil && slices.ContainsFunc(clique.group.revs, func(r *Revision) bool {
+		return groupOf(r).Spec.Replicas <= clique.copy && compareRevisions(since, clique.group.next(r)) < 0 && compareRevisions(r, clique.revs[0]) < 0
+	})
 }
 
 // gatesOf are the StartGates that there were of a replica of a set.
@@ -241,7 +255,7 @@ func checkFile(w *world, f *Findings, file *story, before, after *Revision) {
 		return
 	}
 	for line := range strings.Lines(fileOf(before).Data[podspec.GateFile]) {
-		if !strings.Contains(fileOf(after).Data[podspec.GateFile], line) && slices.ContainsFunc(gates, func(gate *story) bool { return w.certainly(gate, after, saysLine(line)) }) {
+		if !strings.Contains(fileOf(after).Data[podspec.GateFile], line) && slices.ContainsFunc(gates, func(gate *story) bool { return w.allAlong(gate, before, after, saysLine(line)) }) {
 			f.addUnlessGap(w, Gate, after, gates, "ConfigMap %s says %q no more, its gate does", file.name, line)
 		}
 	}

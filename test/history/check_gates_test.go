@@ -158,6 +158,18 @@ func TestI12OfOrderedContainers(t *testing.T) {
 				p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "late"})
 			})
 		}},
+		{name: "the container that waits lets its pod pass", want: []string{"I12"}, write: func(b *builder) {
+			b.ordered()
+			b.pod("w0", func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses[1].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+			})
+		}},
+		{name: "the container that waits is stopped", write: func(b *builder) {
+			b.ordered()
+			b.pod("w0", func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses[1].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 143}}
+			})
+		}},
 		{name: "a pod that does not wait", want: []string{"I12"}, write: func(b *builder) {
 			b.gated(inOrder)
 			b.makePod("w0", "job-0-worker", 0, 0)
@@ -359,6 +371,19 @@ func TestI12OfCopiesAtBarriers(t *testing.T) {
 		{name: "a copy that has been scaled away starts again when it has come", write: func(b *builder) {
 			again(b)
 			b.comes("s2")
+			b.starts("s2")
+		}},
+		{name: "a copy that was deleted, not scaled away, is replaced", write: func(b *builder) {
+			copies(b)
+			b.comes("s")
+			b.opens(0, scaled)
+			b.starts("s")
+			b.log.Deletions = []Exemption{{Pod: scaled}}
+			b.going(Clique, scaled)
+			b.gone(Pod, "s")
+			b.gone(Clique, scaled)
+			b.copy(scaled, "1")
+			b.makePod("s2", scaled, 0, 0, waits(naming.BarrierContainer))
 			b.starts("s2")
 		}},
 		{name: "a copy starts by the gate of the one that was scaled away", want: []string{"I12"}, write: func(b *builder) {

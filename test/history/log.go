@@ -176,6 +176,14 @@ func (s *story) before(r *Revision) *Revision {
 	return last
 }
 
+// next is the revision after one of its own, or that one if it is the last.
+func (s *story) next(r *Revision) *Revision {
+	if i := slices.Index(s.revs, r); i+1 < len(s.revs) {
+		return s.revs[i+1]
+	}
+	return r
+}
+
 // first is the first revision for which a test holds, nil when there is none.
 func (s *story) first(holds func(*Revision) bool) *Revision {
 	if i := slices.IndexFunc(s.revs, holds); i >= 0 {
