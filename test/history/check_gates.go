@@ -220,8 +220,9 @@ func checkGateStays(w *world, f *Findings, gate *story, before, after *Revision)
 		is := entryOf(after, was.Name)
 		switch {
 		case is == nil:
-			// A copy that is scaled away takes its entry along.
-			if at, known := w.waitingOf(gate, &was); !known || !w.mayBeBeyond(at.group, at.copy, after) {
+			// A PodClique that goes, as that of a copy which is scaled away, takes its entry along.
+			clique := w.cliqueBefore(was.Name, after)
+			if at, known := w.waitingOf(gate, &was); !known || !w.mayBeBeyond(at.group, at.copy, after) && (clique == nil || !w.possibly(clique.story, after, isGoing)) {
 				wrong(was, "is forgotten")
 			}
 		case is.Attempt < was.Attempt:

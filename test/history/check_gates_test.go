@@ -421,6 +421,13 @@ func TestI12OfGatesThatStay(t *testing.T) {
 			b.opens(0, worker)
 			b.decides(grovev1alpha1.StartGateClique{})
 		}},
+		{name: "it goes with its PodClique", write: func(b *builder) {
+			opened(b)
+			b.opens(0, worker)
+			b.log.Deletions = []Exemption{{Pod: worker}}
+			b.going(Clique, worker)
+			b.decides(grovev1alpha1.StartGateClique{})
+		}},
 		{name: "it is opened once more", want: []string{"I12"}, write: func(b *builder) {
 			opened(b)
 			b.decides(since(7), worker)
