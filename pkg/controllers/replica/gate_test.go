@@ -33,8 +33,10 @@ func TestAReplicaThatWaitsHasAGate(t *testing.T) {
 	have := allOf(t, newSet(barred), 1)
 	expect(t, "complete", writes{}, writesOf(planReplica(newSet(barred), 1, have)))
 	have.cliques = nil
-	have.groups, have.gangs, have.services = nil, nil, nil
-	expect(t, "with its replica it goes", []string{"ConfigMap llm-1-group-scheduling", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
+	have.groups, have.gangs = nil, nil
+	expect(t, "with its replica it goes, before the Service", []string{"ConfigMap llm-1-group-scheduling", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
+	have.configMaps = nil
+	expect(t, "the Service after it", []string{"Service llm-1", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
 }
 
 // atGate is a cluster with a set whose router waits at the barrier.
