@@ -95,6 +95,9 @@ type waiter struct {
 	attempt int32
 	barrier bool
 	entry   grovev1alpha1.StartGateClique
+	// going says that the PodClique is being deleted, and its entry with it: one that takes
+	// its name waits anew.
+	going bool
 	// ready says that the cliques before it are there.
 	ready bool
 }
@@ -107,7 +110,8 @@ func DecideGate(s GateSnapshot, now time.Time) GateDecision {
 	var decision GateDecision
 	set := SetSnapshot{Set: s.Set, Cliques: s.Cliques, Groups: s.Groups}
 	replica := observeReplica(set, s.Replica, set.sizes)
-	waiters := waitersOf(s, replica)
+	going := withoutGoing(replica.cliques)
+	waiters := waitersOf(s, replica, going)
 	barriers := map[string][]*waiter{}
 	for _, w := range waiters {
 		switch {
@@ -122,15 +126,29 @@ func DecideGate(s GateSnapshot, now time.Time) GateDecision {
 		decideBarrier(s, gang, barriers[gang], &decision, now)
 	}
 	for _, w := range waiters {
-		decision.Status.Cliques = append(decision.Status.Cliques, w.entry)
+		if !w.going {
+			decision.Status.Cliques = append(decision.Status.Cliques, w.entry)
+		}
 	}
 	decision.Status.Conditions = s.Gate.Status.Conditions
 	return decision
 }
 
+// withoutGoing takes away the PodCliques that are being deleted, and returns their names: what
+// their pods have come to opens nothing for those that are made under their names.
+func withoutGoing(cliques []cliqueState) map[string]bool {
+	going := map[string]bool{}
+	for i := range cliques {
+		if cliques[i].object != nil && cliques[i].object.DeletionTimestamp != nil {
+			going[cliques[i].Name], cliques[i].object = true, nil
+		}
+	}
+	return going
+}
+
 // waitersOf are the PodCliques that wait, or have waited, with what the gate says of their
 // attempt.
-func waitersOf(s GateSnapshot, replica replicaState) []*waiter {
+func waitersOf(s GateSnapshot, replica replicaState, going map[string]bool) []*waiter {
 	before := map[string]grovev1alpha1.StartGateClique{}
 	for _, entry := range s.Gate.Status.Cliques {
 		before[entry.Name] = entry
@@ -141,8 +159,8 @@ func waitersOf(s GateSnapshot, replica replicaState) []*waiter {
 			continue
 		}
 		w := &waiter{cliqueState: clique, attempt: replica.attempt + clique.copyAttempt, barrier: isBarrierTarget(s.Set, clique.Template.Name)}
-		w.entry = before[clique.Name]
-		if w.entry.Name == "" || w.entry.Attempt < w.attempt {
+		w.entry, w.going = before[clique.Name], going[clique.Name]
+		if w.entry.Name == "" || w.entry.Attempt < w.attempt || w.going {
 			w.entry = grovev1alpha1.StartGateClique{Name: clique.Name, Attempt: w.attempt}
 		}
 		// An entry of a later attempt than what was read is left as it is.

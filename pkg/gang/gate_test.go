@@ -109,6 +109,8 @@ func TestGatesOfAnOrder(t *testing.T) {
 		"in the next attempt it begins anew":      {attemptSet(inOrder, 1), allOf(inOrder, inAttempt(1)), []entry{{Name: "set-0-b", Open: true, Since: ptr.To(at(-time.Hour))}}, "b@1 waits, c@1 waits"},
 		"pods of the attempt before open nothing": {attemptSet(inOrder, 1), allOf(inOrder, readyPods(2)), nil, "b@1 waits, c@1 waits"},
 		"nor those of an attempt that is wanted":  {attemptSet(inOrder, 1), allOf(inOrder, readyPods(2), attempt(1)), nil, "b@1 waits, c@1 waits"},
+		"one that is being deleted opens nothing": {inOrder, allOf(inOrder).but("set-0-a", readyPods(2), deleted), nil, "b@0 waits, c@0 waits"},
+		"and its own gate goes with it":           {inOrder, allOf(inOrder).but("set-0-b", deleted), []entry{{Name: "set-0-b", Open: true, Since: ptr.To(at(-time.Hour))}}, "c@0 waits"},
 		"a set that is older than the gate":       {inOrder, allOf(inOrder, readyPods(2)), []entry{{Name: "set-0-b", Attempt: 1}}, "b@1 waits, c@0 open"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,6 +157,8 @@ func TestGatesOfTheBarrier(t *testing.T) {
 		"all have started at the last":     {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), before: []entry{since("set-0-a", -time.Hour)}, want: "a@0 open, b@0 open"},
 		"expired stays so":                 {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), before: []entry{{Name: "set-0-a", Expired: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Expired: true, Since: ptr.To(at(0))}}, want: "a@0 expired, b@0 expired"},
 		"open stays so, though a pod went": {set: pair(60), existing: allOf(pair(60)), before: []entry{{Name: "set-0-a", Open: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Open: true, Since: ptr.To(at(0))}}, want: "a@0 open, b@0 open"},
+		"a clique that is being deleted":   {set: pair(0), existing: allOf(pair(0)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1), deleted), want: "a@0 runs"},
+		"its gate goes with it":            {set: pair(60), existing: allOf(pair(60)).but("set-0-b", startedPods(1), deleted), before: []entry{{Name: "set-0-a", Open: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Open: true, Since: ptr.To(at(0))}}, want: "a@0 open"},
 		"a new attempt has a new time":     {set: attemptSet(pair(60), 1), existing: allOf(pair(60), inAttempt(1)).but("set-0-a", inAttempt(1), startedPods(1)), before: []entry{since("set-0-a", -time.Hour)}, want: "a@1 runs, b@1 runs", next: 61 * time.Second},
 		"an order comes first":             {set: ordered, existing: allOf(ordered).but("set-0-a", startedPods(2)), want: "a@0 waits"},
 		"and the time runs after it":       {set: ordered, existing: allOf(ordered).but("set-0-first", readyPods(1)).but("set-0-a", startedPods(1)), want: "a@0 runs", next: 61 * time.Second},

@@ -15,6 +15,7 @@ import (
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/test/history"
 )
 
 // checker asserts on every revision of either server what must hold always. It knows
@@ -26,14 +27,20 @@ type checker struct {
 	// setAttempts are the attempts of the set's replica that pods were made for.
 	setAttempts map[types.UID]int32
 	created     map[types.UID]int64
+	// log is what both servers have gone through, kept where pods wait to start.
+	log   history.Log
+	gated bool
 }
 
 func newChecker(r *Run) *checker {
-	return &checker{run: r, setAttempts: map[types.UID]int32{}, created: map[types.UID]int64{}}
+	spec := &r.scenario.Set.Spec
+	gated := spec.GroupSchedulingConfig != nil || spec.Template.StartupType != nil
+	return &checker{run: r, gated: gated, setAttempts: map[types.UID]int32{}, created: map[types.UID]int64{}}
 }
 
 // changed looks at one revision.
 func (c *checker) changed(ch change) {
+	c.record(ch)
 	switch ch.kind {
 	case KindSet:
 		if ch.before != nil && ch.after != nil {
@@ -249,6 +256,28 @@ func (c *checker) noPodsOf(clique client.Object) {
 		if ref := metav1.GetControllerOf(obj); ref != nil && ref.UID == clique.GetUID() {
 			c.run.fail("I10: clique %s is gone, its pod %s is not", clique.GetName(), obj.GetName())
 		}
+	}
+}
+
+// record keeps a revision for those checks that are made of whole histories.
+func (c *checker) record(ch change) {
+	kind, known := history.Kind(ch.kind), c.gated
+	switch ch.kind {
+	case KindPodGroup:
+		kind = history.NativeGroup
+	case KindNode:
+		known = false
+	}
+	if known {
+		c.log.Append(history.Revision{Arrived: time.Now(), Kind: kind, RV: uint64(ch.revision), Deleted: ch.after == nil, Object: ch.object()})
+	}
+}
+
+// gates: no container starts before its gate is open in its attempt, and none is opened
+// too early or shut (I12). Every revision of either server is judged, when all are known.
+func (c *checker) gates() {
+	for _, violation := range history.CheckGates(&c.log).Violations {
+		c.run.fail("%s", violation)
 	}
 }
 

@@ -22,6 +22,8 @@ type Scenario struct {
 	Script func(PodID) Outcome
 	// DeleteWhen says when the user deletes the set; nil for never.
 	DeleteWhen func(client.Object) bool
+	// Scale is what the user makes of the scaling groups, in the order of time.
+	Scale []Scaling
 	// End says what is wrong with the end. The set is nil when it is gone.
 	End func(*grovev1alpha1.PodCliqueSet) error
 	// AnyEnd says that the end depends on what is seen together (D6), so that only End
@@ -29,9 +31,17 @@ type Scenario struct {
 	AnyEnd bool
 }
 
+// Scaling is a size that the user gives to a scaling group.
+type Scaling struct {
+	// After is when, from the beginning of the run.
+	After    time.Duration
+	Group    string
+	Replicas int32
+}
+
 // Scenarios are the lives that every fault is tried in.
 func Scenarios() []Scenario {
-	return []Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion(), ordered()}
+	return append([]Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion(), ordered()}, gated()...)
 }
 
 func newSet(name string, workload grovev1alpha1.WorkloadType, cliques ...grovev1alpha1.PodCliqueTemplateSpec) *grovev1alpha1.PodCliqueSet {

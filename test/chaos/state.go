@@ -16,7 +16,8 @@ import (
 
 // State is what both servers hold, without what may differ from run to run: times, UIDs
 // and what is made of them, revisions, generations, messages, which count, and whether an
-// index seemed to recover: to a cache that is behind, a pod that has failed is Ready.
+// index seemed to recover: to a cache that is behind, a pod that has failed is Ready. When
+// the first pod came to a barrier is not on record if the others were seen with it.
 func (r *Run) State() (string, error) {
 	mask := newMask(r)
 	var lines []string
@@ -76,7 +77,7 @@ func (m mask) render(k Kind, obj client.Object) (string, error) {
 func drop(value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		for _, field := range []string{"message", "observedGeneration", "podUID", "recoveredTime", "podReferences", "schedulingGroup"} {
+		for _, field := range []string{"message", "observedGeneration", "podUID", "recoveredTime", "firstStarted", "podReferences", "schedulingGroup"} {
 			delete(value, field)
 		}
 		for _, below := range value {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
@@ -43,6 +44,10 @@ type Outcome struct {
 	Unready bool
 	// AtOnce says that the pod starts, and ends, as soon as it has a node.
 	AtOnce bool
+	// Stuck says that the pod never comes to where it waits to start.
+	Stuck bool
+	// ByFile says that its waiter does not reach the API, and reads the ConfigMap.
+	ByFile bool
 }
 
 // world is the scheduler, the kubelet, the garbage collector and the user.
@@ -54,6 +59,8 @@ type world struct {
 	incarnations map[PodID][]types.UID
 	// finished are the pods that have exited with 0 by themselves.
 	finished map[PodID]bool
+	// scaled is how many of the scenario's scalings have been done.
+	scaled int
 }
 
 func newWorld(r *Run) *world {
@@ -103,8 +110,25 @@ func (w *world) actions() []action {
 	if set := w.run.set(); set != nil && set.GetDeletionTimestamp() == nil && w.run.scenario.DeleteWhen != nil && w.run.scenario.DeleteWhen(set) {
 		out = append(out, action{"the user deletes the set", time.Now(), w.run.deleteSet})
 	}
+	if todo := w.run.scenario.Scale[w.scaled:]; len(todo) > 0 {
+		out = append(out, action{fmt.Sprintf("the user scales %s to %d", todo[0].Group, todo[0].Replicas), w.run.began.Add(todo[0].After), func() { w.scale(todo[0]) }})
+	}
 	slices.SortStableFunc(out, func(a, b action) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
 	return out
+}
+
+// scale is what kubectl scale does.
+func (w *world) scale(to Scaling) {
+	w.scaled++
+	obj, err := w.run.ours.get(KindGroup, types.NamespacedName{Namespace: w.run.scenario.Set.Namespace, Name: to.Group})
+	if err == nil {
+		group := copyOf(obj).(*grovev1alpha1.PodCliqueScalingGroup)
+		group.Spec.Replicas = to.Replicas
+		_, err = w.run.ours.update(KindGroup, group, false)
+	}
+	if err != nil {
+		w.run.trace("  the user's scaling: %v", err)
+	}
 }
 
 // orphan collects an object whose owner is gone. Pods and what Copse serves are for the
@@ -201,7 +225,7 @@ func (w *world) pod(pod *corev1.Pod) *action {
 			return act("has taken down", time.Now(), end)
 		case !hasEnded(pod):
 			// A trainer that catches SIGTERM: its exit code says nothing of its work.
-			return act("has stopped", requested.Add(stopTime), func(pod *corev1.Pod) { exit(pod, 0) })
+			return act("has stopped", requested.Add(stopTime), stop)
 		}
 		return &action{"the kubelet lets go of " + pod.Name, requested.Add(stopTime), func() {
 			_, _ = w.run.cluster.delete(KindPod, key, nil, ptr.To[int64](0))
@@ -213,6 +237,8 @@ func (w *world) pod(pod *corev1.Pod) *action {
 		return nil
 	case isEnding(pod):
 		return act("has taken down", time.Now(), end)
+	case waits(pod):
+		return w.waiting(pod, outcome, act)
 	case pod.Status.Phase == corev1.PodPending && outcome.AtOnce:
 		return act("has started", w.since[pod.UID], start)
 	case pod.Status.Phase == corev1.PodPending:
@@ -266,15 +292,37 @@ func exit(pod *corev1.Pod, code int32) {
 	}
 }
 
-// isEnding says that the container has ended and the phase does not say so yet.
-func isEnding(pod *corev1.Pod) bool {
-	return !hasEnded(pod) && len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil
+// stop ends the containers of a pod that is deleted. A waiter ends by the signal.
+func stop(pod *corev1.Pod) {
+	if waits(pod) {
+		endWaiter(pod, 143)
+		return
+	}
+	exit(pod, 0)
 }
+
+// lastEnd is how the container has ended of which the end is that of the pod; nil while it
+// has not.
+func lastEnd(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	if waits(pod) {
+		if t := waiterState(pod).Terminated; t != nil && t.ExitCode != 0 {
+			return t
+		}
+		return nil
+	}
+	if len(pod.Status.ContainerStatuses) > 0 {
+		return pod.Status.ContainerStatuses[0].State.Terminated
+	}
+	return nil
+}
+
+// isEnding says that the container has ended and the phase does not say so yet.
+func isEnding(pod *corev1.Pod) bool { return !hasEnded(pod) && lastEnd(pod) != nil }
 
 // end says how the pod has ended.
 func end(pod *corev1.Pod) {
 	pod.Status.Phase = corev1.PodFailed
-	if pod.Status.ContainerStatuses[0].State.Terminated.ExitCode == 0 {
+	if lastEnd(pod).ExitCode == 0 {
 		pod.Status.Phase = corev1.PodSucceeded
 	}
 }

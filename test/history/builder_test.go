@@ -17,6 +17,7 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/podspec"
 )
 
 // start is the beginning of every history that is written by hand.
@@ -119,12 +120,39 @@ func (b *builder) member(name string, change func(*grovev1alpha1.PodClique)) {
 	})
 }
 
+// copy makes a PodClique of a copy of the scaling group job-0-group.
+func (b *builder) copy(name, index string) {
+	b.member(name, func(c *grovev1alpha1.PodClique) {
+		c.Labels[labels.ScalingGroupReplicaIndex] = index
+		c.Spec.Replicas = 1
+	})
+}
+
 func (b *builder) group(change func(*grovev1alpha1.PodCliqueScalingGroup)) {
-	put(b, Group, "job-0-group", &grovev1alpha1.PodCliqueScalingGroup{}, change)
+	put(b, Group, "job-0-group", &grovev1alpha1.PodCliqueScalingGroup{}, func(g *grovev1alpha1.PodCliqueScalingGroup) {
+		b.belongsToReplica(g)
+		change(g)
+	})
 }
 
 func (b *builder) gate(change func(*grovev1alpha1.StartGate)) {
-	put(b, Gate, "job-0", &grovev1alpha1.StartGate{}, change)
+	put(b, Gate, "job-0", &grovev1alpha1.StartGate{}, func(g *grovev1alpha1.StartGate) {
+		b.belongsToReplica(g)
+		change(g)
+	})
+}
+
+// file makes or changes the ConfigMap of the gate.
+func (b *builder) file(text string) {
+	put(b, File, "job-0-group-scheduling", &corev1.ConfigMap{}, func(c *corev1.ConfigMap) {
+		b.belongsToReplica(c)
+		c.Data = map[string]string{podspec.GateFile: text}
+	})
+}
+
+func (b *builder) belongsToReplica(obj client.Object) {
+	obj.SetLabels(map[string]string{labels.ReplicaIndex: "0"})
+	obj.SetOwnerReferences([]metav1.OwnerReference{{Kind: "PodCliqueSet", Name: "job", UID: b.uid(Set, "job")}})
 }
 
 func (b *builder) gang(name string, change func(*schedulerv1alpha1.PodGang)) {

@@ -2,8 +2,8 @@
 // its end state.
 //
 // A Recorder watches PodCliqueSets, PodCliques, PodCliqueScalingGroups, StartGates,
-// PodGangs and PodGroups in Copse's API, and pods, Services and PodGroups of the native
-// scheduler in the cluster's, all of one namespace, from before the workload is applied.
+// PodGangs and PodGroups in Copse's API, and pods, Services, ConfigMaps and PodGroups of the
+// native scheduler in the cluster's, all of one namespace, from before the workload is applied.
 // Each event is one Revision of the Log. Check is a pure function from a Log to what is
 // wrong with it, one file per group of invariants.
 //

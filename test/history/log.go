@@ -39,12 +39,13 @@ const (
 	CopseGroup  Kind = "PodGroup.scheduler.grove.io"
 	Pod         Kind = "Pod"
 	Service     Kind = "Service"
+	File        Kind = "ConfigMap"
 	NativeGroup Kind = "PodGroup.scheduling.k8s.io"
 )
 
 func (k Kind) server() Server {
 	switch k {
-	case Pod, Service, NativeGroup:
+	case Pod, Service, File, NativeGroup:
 		return Cluster
 	}
 	return Copse
@@ -109,6 +110,23 @@ type Log struct {
 	End time.Time
 }
 
+// Append adds a revision whose place among those of both servers is known exactly: it comes
+// after all that were added before.
+func (l *Log) Append(rev Revision) {
+	rev.Seq = len(l.Revisions)
+	l.Revisions = append(l.Revisions, &rev)
+	l.End = rev.Arrived
+	// What the other server writes from now on comes after.
+	other, latest := rev.Kind.server().other(), uint64(0)
+	for _, before := range slices.Backward(l.Revisions) {
+		if before.Kind.server() == other {
+			latest = before.RV
+			break
+		}
+	}
+	l.Fences = append(l.Fences, Fence{Server: other, Seq: rev.Seq + 1, RV: latest})
+}
+
 // compareRevisions orders revisions of one server exactly. Those that a list found at
 // one moment keep their order of arrival.
 func compareRevisions(a, b *Revision) int {
@@ -156,6 +174,14 @@ func (s *story) before(r *Revision) *Revision {
 		last = rev
 	}
 	return last
+}
+
+// next is the revision after one of its own, or that one if it is the last.
+func (s *story) next(r *Revision) *Revision {
+	if i := slices.Index(s.revs, r); i+1 < len(s.revs) {
+		return s.revs[i+1]
+	}
+	return r
 }
 
 // first is the first revision for which a test holds, nil when there is none.

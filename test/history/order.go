@@ -72,3 +72,18 @@ func (o order) fence(r *Revision) uint64 {
 func (o order) possibly(s *story, at *Revision, holds func(*Revision) bool) bool {
 	return s != nil && slices.ContainsFunc(s.revs, func(r *Revision) bool { return !o.certainlyAfter(r, at) && holds(r) })
 }
+
+// allAlong says that an object was in a state all the time between two revisions: it was
+// before the first, and no revision that may have come before the second shows another.
+func (o order) allAlong(s *story, from, to *Revision, holds func(*Revision) bool) bool {
+	for _, r := range slices.Backward(s.revs) {
+		switch {
+		case o.certainlyAfter(r, to):
+		case !holds(r):
+			return false
+		case o.certainlyAfter(from, r):
+			return true
+		}
+	}
+	return false
+}

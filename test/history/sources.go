@@ -46,6 +46,7 @@ func sourcesOf(kube kubernetes.Interface, copse copseclient.Interface, namespace
 		sourceOf(CopseGroup, scheduler.PodGroups(namespace)),
 		sourceOf(Pod, kube.CoreV1().Pods(namespace)),
 		sourceOf(Service, kube.CoreV1().Services(namespace)),
+		sourceOf(File, kube.CoreV1().ConfigMaps(namespace)),
 		sourceOf(NativeGroup, kube.SchedulingV1beta1().PodGroups(namespace)),
 	}
 }

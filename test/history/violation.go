@@ -62,13 +62,21 @@ func (f *Findings) skip(invariant, format string, args ...any) {
 
 // Check looks for whatever breaks an invariant in a history.
 func Check(log *Log) Findings {
+	return checkAll(log,
+		checkRestarts, checkWriteAhead, checkTerminal, checkSuccess, checkStartTime, checkMaxRuntime,
+		checkAvailability, checkTermination, checkOnePodPerIndex, checkOldPodsFirst, checkGangs, checkStages, checkGates,
+		checkTrainingSpec, checkDisturbance, checkLeaks)
+}
+
+// CheckGates looks only for what breaks I12 at start gates.
+func CheckGates(log *Log) Findings {
+	return checkAll(log, checkGates)
+}
+
+func checkAll(log *Log, checks ...func(*world, *Findings)) Findings {
 	w := newWorld(log)
 	f := &Findings{}
-	for _, check := range []func(*world, *Findings){
-		checkRestarts, checkWriteAhead, checkTerminal, checkSuccess, checkStartTime, checkMaxRuntime,
-		checkAvailability, checkTermination, checkOnePodPerIndex, checkOldPodsFirst, checkGangs, checkStages,
-		checkTrainingSpec, checkDisturbance, checkLeaks,
-	} {
+	for _, check := range checks {
 		check(w, f)
 	}
 	slices.SortStableFunc(f.Violations, func(a, b Violation) int { return a.Revision.Seq - b.Revision.Seq })

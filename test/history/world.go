@@ -138,6 +138,11 @@ func gateOf(r *Revision) *grovev1alpha1.StartGate {
 	return obj
 }
 
+func fileOf(r *Revision) *corev1.ConfigMap {
+	obj, _ := r.Object.(*corev1.ConfigMap)
+	return obj
+}
+
 func gangOf(r *Revision) *schedulerv1alpha1.PodGang {
 	obj, _ := r.Object.(*schedulerv1alpha1.PodGang)
 	return obj

@@ -53,6 +53,8 @@ type cluster struct {
 	// refuse answers a write with an error; nil lets it through.
 	refuse func(verb string, obj client.Object) error
 
+	// meanwhile happens at the server while a deletion is on its way; nil for nothing.
+	meanwhile func(server client.Client, obj client.Object)
 	// refuseRead answers a live read with an error; nil lets it through.
 	refuseRead func(obj runtime.Object) error
 	// lists are the kinds of the live lists.
@@ -127,6 +129,9 @@ func (c *cluster) reconciler() *Reconciler {
 			}
 			if err := c.write(verb, obj); err != nil {
 				return err
+			}
+			if c.meanwhile != nil {
+				c.meanwhile(w, obj)
 			}
 			return w.Delete(ctx, obj, opts...)
 		},

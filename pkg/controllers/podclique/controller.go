@@ -269,14 +269,14 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 			return nil
 		}
 	}
-	remove := decision.Delete
+	remove, seen := decision.Delete, map[types.UID]string{}
 	if clique.DeletionTimestamp != nil || o.snapshot.Parent != gang.ParentActive {
 		var err error
-		if remove, err = r.asCached(ctx, clique, remove); err != nil {
+		if remove, seen, err = r.asCached(ctx, clique, remove); err != nil {
 			return err
 		}
 	}
-	errs := []error{r.deletePods(ctx, clique, remove), r.deletePods(ctx, clique, decision.ForceDelete, client.GracePeriodSeconds(0))}
+	errs := []error{r.deletePods(ctx, clique, remove, seen), r.deletePods(ctx, clique, decision.ForceDelete, nil, client.GracePeriodSeconds(0))}
 	if len(decision.Create) > 0 {
 		ok, err := r.isInRecordedAttempt(ctx, o)
 		if ok {
@@ -298,21 +298,31 @@ func attemptOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique)
 
 // asCached keeps the pods that a live list shows as the cache does: one that the garbage
 // collector has orphaned at the user's wish stays, and so does one that has ended since,
-// because finished pods stay readable (D12).
-func (r *Reconciler) asCached(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod) ([]gang.Pod, error) {
+// because finished pods stay readable (D12). A pod that may end by itself before it is
+// deleted is to be deleted only as it was seen: seen has its resourceVersion.
+func (r *Reconciler) asCached(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod) (same []gang.Pod, seen map[types.UID]string, err error) {
 	if len(pods) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	current, err := live.CliquePods(ctx, r.Live, clique)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return slices.DeleteFunc(pods, func(pod gang.Pod) bool {
-		return !slices.ContainsFunc(current, func(c corev1.Pod) bool {
-			ended := c.Status.Phase == corev1.PodSucceeded || c.Status.Phase == corev1.PodFailed
-			return c.UID == pod.UID && (clique.DeletionTimestamp != nil || ended == pod.Ended())
-		})
-	}), nil
+	seen = map[types.UID]string{}
+	for _, pod := range pods {
+		i := slices.IndexFunc(current, func(c corev1.Pod) bool { return c.UID == pod.UID })
+		if i < 0 {
+			continue
+		}
+		if clique.DeletionTimestamp == nil {
+			if ended := current[i].Status.Phase == corev1.PodSucceeded || current[i].Status.Phase == corev1.PodFailed; ended != pod.Ended() {
+				continue
+			}
+			seen[pod.UID] = current[i].ResourceVersion
+		}
+		same = append(same, pod)
+	}
+	return same, seen, nil
 }
 
 func isOrphaning(clique *grovev1alpha1.PodClique) bool {

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -185,15 +186,20 @@ func reasonOf(errs []error) string {
 }
 
 // deletePods deletes pods by UID, in parallel: a pod that took the name of another is
-// never hit.
-func (r *Reconciler) deletePods(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod, options ...client.DeleteOption) error {
+// never hit. One of which seen has a resourceVersion is deleted only as it was seen.
+func (r *Reconciler) deletePods(ctx context.Context, clique *grovev1alpha1.PodClique, pods []gang.Pod, seen map[types.UID]string, options ...client.DeleteOption) error {
 	group := errgroup.Group{}
 	group.SetLimit(parallelWrites)
 	for _, pod := range pods {
 		group.Go(func() error {
 			obj := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: clique.Namespace, Name: pod.Name}}
-			err := r.Client.Delete(ctx, obj, append([]client.DeleteOption{client.Preconditions{UID: &pod.UID}}, options...)...)
-			// Another UID under the name is a conflict: the pod that was meant is gone.
+			same := client.Preconditions{UID: &pod.UID}
+			if version, isSeen := seen[pod.UID]; isSeen {
+				same.ResourceVersion = &version
+			}
+			err := r.Client.Delete(ctx, obj, append([]client.DeleteOption{same}, options...)...)
+			// Another UID under the name is a conflict: the pod that was meant is gone. One that
+			// has changed is too: its event brings another pass.
 			if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 				return fmt.Errorf("delete pod %s: %w", pod.Name, err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,8 +83,9 @@ func (r *Reconciler) decideGate(ctx context.Context, pcs *grovev1alpha1.PodCliqu
 		for _, e := range decision.Events {
 			r.Recorder.Eventf(pcs, gate, e.Type, e.Reason, e.Reason, "%s", e.Message)
 		}
+		gate = updated
 	}
-	return pace.Until(decision.Next, now), r.writeFile(ctx, have.configMaps[naming.GateConfigMap(pcs.Name, key.Replica)], gang.GateFile(&decision.Status))
+	return pace.Until(decision.Next, now), r.writeFile(ctx, have.configMaps[naming.GateConfigMap(pcs.Name, key.Replica)], gate)
 }
 
 // readLive puts PodCliques and their pods, as they are, into a snapshot.
@@ -107,9 +109,13 @@ func (r *Reconciler) readLive(ctx context.Context, snapshot *gang.GateSnapshot, 
 }
 
 // writeFile writes the ConfigMap of the gate, if it is ours and says something else.
-func (r *Reconciler) writeFile(ctx context.Context, configMap *corev1.ConfigMap, text string) error {
+func (r *Reconciler) writeFile(ctx context.Context, configMap *corev1.ConfigMap, gate *grovev1alpha1.StartGate) error {
+	text := gang.GateFile(&gate.Status)
 	if configMap == nil || configMap.DeletionTimestamp != nil || configMap.Data[podspec.GateFile] == text {
 		return nil
+	}
+	if err := r.mayForget(ctx, configMap.Data[podspec.GateFile], text, gate); err != nil {
+		return err
 	}
 	updated := configMap.DeepCopy()
 	// An empty file would be taken for a gate that is open by who only looks whether it is there.
@@ -118,6 +124,25 @@ func (r *Reconciler) writeFile(ctx context.Context, configMap *corev1.ConfigMap,
 	}
 	if err := r.Client.Update(ctx, updated); err != nil {
 		return fmt.Errorf("write ConfigMap %s: %w", configMap.Name, err)
+	}
+	return nil
+}
+
+// mayForget looks at the gate as it is before the file says less than it did: the cache of
+// gates may be behind that of ConfigMaps, and what is open stays open.
+func (r *Reconciler) mayForget(ctx context.Context, said, says string, gate *grovev1alpha1.StartGate) error {
+	for line := range strings.Lines(said) {
+		if strings.Contains(says, line) {
+			continue
+		}
+		current := &grovev1alpha1.StartGate{}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(gate), current); err != nil {
+			return fmt.Errorf("read StartGate %s: %w", gate.Name, err)
+		}
+		if current.UID != gate.UID || current.ResourceVersion != gate.ResourceVersion {
+			return fmt.Errorf("the cached StartGate %s is out of date", gate.Name)
+		}
+		return nil
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
@@ -32,8 +34,10 @@ func TestAReplicaThatWaitsHasAGate(t *testing.T) {
 	have := allOf(t, newSet(barred), 1)
 	expect(t, "complete", writes{}, writesOf(planReplica(newSet(barred), 1, have)))
 	have.cliques = nil
-	have.groups, have.gangs, have.services = nil, nil, nil
-	expect(t, "with its replica it goes", []string{"ConfigMap llm-1-group-scheduling", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
+	have.groups, have.gangs = nil, nil
+	expect(t, "with its replica it goes, before the Service", []string{"ConfigMap llm-1-group-scheduling", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
+	have.configMaps = nil
+	expect(t, "the Service after it", []string{"Service llm-1", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
 }
 
 // atGate is a cluster with a set whose router waits at the barrier.
@@ -121,6 +125,49 @@ func TestTheGateOpensInBothPlaces(t *testing.T) {
 	c.pass(t)
 	if gate, text := c.gate(t); !gate.Status.Cliques[0].Open || text != "llm-1-router 0\n" {
 		t.Errorf("when all have started: %+v, %q", gate.Status.Cliques, text)
+	}
+}
+
+// The caches of the two servers are not equally far: after a crash that of gates may show
+// the past while that of ConfigMaps does not.
+func TestTheFileDoesNotForgetWhatTheCachedGateDoesNotShow(t *testing.T) {
+	c := newAtGate(t)
+	c.pass(t)
+	var cliques grovev1alpha1.PodCliqueList
+	var gates grovev1alpha1.StartGateList
+	for _, list := range []client.ObjectList{&cliques, &gates} {
+		if err := c.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.start(t, 1)
+	c.pass(t)
+	c.r.Client = interceptor.NewClient(c.WithWatch, interceptor.Funcs{
+		List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			switch list := list.(type) {
+			case *grovev1alpha1.PodCliqueList:
+				cliques.DeepCopyInto(list)
+				return nil
+			case *grovev1alpha1.StartGateList:
+				gates.DeepCopyInto(list)
+				return nil
+			}
+			return w.List(ctx, list, options...)
+		},
+	})
+	c.pass(t)
+	if gate, text := c.gate(t); !gate.Status.Cliques[0].Open || text != "llm-1-router 0\n" {
+		t.Errorf("by a cache of the past: %+v, %q", gate.Status.Cliques, text)
+	}
+	c.r.Client = c
+	gate, _ := c.gate(t)
+	gate.Status.Cliques[0] = grovev1alpha1.StartGateClique{Name: "llm-1-router", Attempt: 1}
+	if err := c.Status().Update(t.Context(), gate); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(t)
+	if _, text := c.gate(t); text != "" {
+		t.Errorf("in the next attempt: %q", text)
 	}
 }
 

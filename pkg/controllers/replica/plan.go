@@ -82,6 +82,11 @@ func planRemoval(have observed) plan {
 	for _, name := range slices.Sorted(maps.Keys(have.configMaps)) {
 		p.removeOne(have.configMaps[name])
 	}
+	if len(have.configMaps) > 0 {
+		// The set goes when the Service has: what the file says must not be there for a set that
+		// takes the name, whose pods would start by it.
+		return p
+	}
 	for _, name := range slices.Sorted(maps.Keys(have.services)) {
 		p.removeOne(have.services[name])
 	}
