@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
@@ -51,32 +53,46 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 		backend = native.New(mgr.GetClient())
 	}
 	events := recorder{mgr.GetEventRecorder("copse-controller-manager")}
-	workers := controller.Options{MaxConcurrentReconciles: options.Workers}
 
 	sets := &podcliqueset.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(), Metrics: options.Metrics}
-	if err := sets.Setup(mgr, workers); err != nil {
+	if err := sets.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podcliqueset: %w", err)
 	}
 	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock}
-	if err := replicas.Setup(mgr, controller.TypedOptions[replica.Key]{MaxConcurrentReconciles: options.Workers}); err != nil {
+	if err := replicas.Setup(mgr, workers[replica.Key](options.Workers)); err != nil {
 		return fmt.Errorf("controller replica: %w", err)
 	}
 	cliques := &podclique.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(),
 		Backend: backend, ClusterDomain: options.ClusterDomain, UnreadyNodeTimeout: options.UnreadyNodeTimeout, Waiter: options.Waiter, Metrics: options.Metrics,
 	}
-	if err := cliques.Setup(mgr, workers); err != nil {
+	if err := cliques.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podclique: %w", err)
 	}
 	groups := &podcliquescalinggroup.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Metrics: options.Metrics,
 	}
-	if err := groups.Setup(mgr, workers); err != nil {
+	if err := groups.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podcliquescalinggroup: %w", err)
 	}
 	gangs := &podgang.Reconciler{Client: mgr.GetClient(), Clock: options.Clock, Backend: backend}
-	if err := gangs.Setup(mgr, workers); err != nil {
+	if err := gangs.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podgang: %w", err)
 	}
 	return options.Metrics.CountPhases(phasesOf(ctx, mgr.GetCache()))
+}
+
+// How long a pass that has failed waits for the next try. The longest wait is what it may
+// take after whatever stood in the way has gone without an event, such as a quota.
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// workers are the options of one controller.
+func workers[K comparable](n int) controller.TypedOptions[K] {
+	return controller.TypedOptions[K]{
+		MaxConcurrentReconciles: n,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstRetry, lastRetry),
+	}
 }

@@ -41,6 +41,7 @@ func newClique(workload grovev1alpha1.WorkloadType, replicas int32, options ...c
 	clique := &grovev1alpha1.PodClique{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "set-0-worker", UID: "clique", Generation: 3},
 		Spec:       grovev1alpha1.PodCliqueSpec{WorkloadType: workload, Replicas: replicas, MinAvailable: ptr.To(replicas)},
+		Status:     grovev1alpha1.PodCliqueStatus{ObservedGeneration: ptr.To[int64](3)},
 	}
 	created(replicas)(clique)
 	for _, option := range options {

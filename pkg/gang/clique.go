@@ -133,7 +133,7 @@ func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
 	decision := CliqueDecision{
 		Status:  *status,
 		Changed: !apiequality.Semantic.DeepEqual(*before, *status),
-		Urgent:  !apiequality.Semantic.DeepEqual(withoutCounts(before, s.Clique.Spec.Replicas), withoutCounts(status, s.Clique.Spec.Replicas)),
+		Urgent:  !apiequality.Semantic.DeepEqual(withoutCounts(before, effectiveMinAvailable(&s.Clique.Spec)), withoutCounts(status, effectiveMinAvailable(&s.Clique.Spec))),
 		Record:  record,
 		Events:  eventsOfClique(s, status),
 	}
@@ -242,7 +242,8 @@ func goesBefore(pod, other Pod) bool {
 func count(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus) {
 	status.OldReplicas = int32(len(pods.old))
 	status.Replicas, status.ReadyReplicas, status.RunningReplicas = 0, 0, 0
-	status.ScheduledReplicas, status.ScheduleGatedReplicas, status.UpdatedReplicas, status.StartedReplicas = 0, 0, 0, 0
+	status.ScheduledReplicas, status.ScheduleGatedReplicas, status.UpdatedReplicas = 0, 0, 0
+	status.StartedReplicas = countStarted(s.Clique, pods)
 	for _, pod := range pods.current {
 		if pod.Terminating() {
 			continue
@@ -257,9 +258,6 @@ func count(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus)
 		if pod.TemplateHash == s.TemplateHash {
 			status.UpdatedReplicas++
 		}
-		if pod.AtBarrier {
-			status.StartedReplicas++
-		}
 		if pod.Ended() {
 			continue
 		}
@@ -273,7 +271,7 @@ func count(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus)
 }
 
 // withoutCounts is what of a status is worth a write of its own.
-func withoutCounts(status *grovev1alpha1.PodCliqueStatus, replicas int32) *grovev1alpha1.PodCliqueStatus {
+func withoutCounts(status *grovev1alpha1.PodCliqueStatus, atBarrier int32) *grovev1alpha1.PodCliqueStatus {
 	out := status.DeepCopy()
 	// Whether any pod runs decides the phase of the set; how many do does not.
 	out.RunningReplicas = min(out.RunningReplicas, 1)
@@ -287,7 +285,7 @@ func withoutCounts(status *grovev1alpha1.PodCliqueStatus, replicas int32) *grove
 		out.Conditions[i].ObservedGeneration = 0
 	}
 	// The first pod at the barrier starts its time, and the last opens it.
-	out.StartedReplicas = int32(startedOf(out.StartedReplicas, replicas))
+	out.StartedReplicas = int32(startedOf(out.StartedReplicas, atBarrier))
 	return out
 }
 

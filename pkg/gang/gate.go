@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -33,20 +32,6 @@ func NeedsGate(pcs *grovev1alpha1.PodCliqueSet) bool {
 	return slices.ContainsFunc(pcs.Spec.Template.Cliques, func(clique grovev1alpha1.PodCliqueTemplateSpec) bool {
 		return WaitContainer(pcs, clique.Name) != ""
 	})
-}
-
-// BarrierTimeout is how long after the first pod of a gang has started the others have to;
-// zero for ever.
-func BarrierTimeout(pcs *grovev1alpha1.PodCliqueSet) time.Duration {
-	if pcs.Spec.GroupSchedulingConfig == nil {
-		return 0
-	}
-	return time.Duration(ptr.Deref(pcs.Spec.GroupSchedulingConfig.TimeoutAfterSeconds, 0)) * time.Second
-}
-
-func isBarrierTarget(pcs *grovev1alpha1.PodCliqueSet, clique string) bool {
-	config := pcs.Spec.GroupSchedulingConfig
-	return config != nil && (len(config.TargetCliques) == 0 || slices.Contains(config.TargetCliques, clique))
 }
 
 // parentsOf are the cliques of the template whose pods have to be there before the
@@ -89,7 +74,7 @@ type GateDecision struct {
 	Next time.Time
 }
 
-// waiting is a PodClique that waits at the gate.
+// waiter is a PodClique that waits at the gate.
 type waiter struct {
 	cliqueState
 	attempt int32
@@ -110,8 +95,7 @@ func DecideGate(s GateSnapshot, now time.Time) GateDecision {
 	var decision GateDecision
 	set := SetSnapshot{Set: s.Set, Cliques: s.Cliques, Groups: s.Groups}
 	replica := observeReplica(set, s.Replica, set.sizes)
-	going := withoutGoing(replica.cliques)
-	waiters := waitersOf(s, replica, going)
+	waiters := waitersOf(s, replica, now)
 	barriers := map[string][]*waiter{}
 	for _, w := range waiters {
 		switch {
@@ -130,25 +114,27 @@ func DecideGate(s GateSnapshot, now time.Time) GateDecision {
 			decision.Status.Cliques = append(decision.Status.Cliques, w.entry)
 		}
 	}
-	decision.Status.Conditions = s.Gate.Status.Conditions
+	decision.Status.Conditions = slices.Clone(s.Gate.Status.Conditions)
 	return decision
 }
 
-// withoutGoing takes away the PodCliques that are being deleted, and returns their names: what
+// withoutGoing takes away the PodCliques that are being deleted, and tells their names: what
 // their pods have come to opens nothing for those that are made under their names.
-func withoutGoing(cliques []cliqueState) map[string]bool {
-	going := map[string]bool{}
-	for i := range cliques {
-		if cliques[i].object != nil && cliques[i].object.DeletionTimestamp != nil {
-			going[cliques[i].Name], cliques[i].object = true, nil
+func withoutGoing(cliques []cliqueState) (staying []cliqueState, going map[string]bool) {
+	staying, going = slices.Clone(cliques), map[string]bool{}
+	for i := range staying {
+		if staying[i].object != nil && staying[i].object.DeletionTimestamp != nil {
+			going[staying[i].Name], staying[i].object = true, nil
 		}
 	}
-	return going
+	return staying, going
 }
 
 // waitersOf are the PodCliques that wait, or have waited, with what the gate says of their
 // attempt.
-func waitersOf(s GateSnapshot, replica replicaState, going map[string]bool) []*waiter {
+func waitersOf(s GateSnapshot, replica replicaState, now time.Time) []*waiter {
+	var going map[string]bool
+	replica.cliques, going = withoutGoing(replica.cliques)
 	before := map[string]grovev1alpha1.StartGateClique{}
 	for _, entry := range s.Gate.Status.Cliques {
 		before[entry.Name] = entry
@@ -163,8 +149,13 @@ func waitersOf(s GateSnapshot, replica replicaState, going map[string]bool) []*w
 		if w.entry.Name == "" || w.entry.Attempt < w.attempt || w.going {
 			w.entry = grovev1alpha1.StartGateClique{Name: clique.Name, Attempt: w.attempt}
 		}
-		// An entry of a later attempt than what was read is left as it is.
-		w.ready = w.entry.Attempt == w.attempt && areThere(s.Set, replica, clique)
+		if _, known := before[clique.Name]; !known && clique.object != nil && isCurrent(clique.object, w.attempt) && clique.object.Status.WasAvailable {
+			// The gate was deleted: its pods have passed it once.
+			w.entry.Open, w.entry.Since = true, ptr.To(metav1.NewTime(now))
+		}
+		// An entry of a later attempt than what was read is left as it is. An order that let
+		// the time of the barrier begin has been kept.
+		w.ready = w.entry.Attempt == w.attempt && (w.entry.FirstStarted != nil || areThere(s.Set, replica, clique))
 		out = append(out, w)
 	}
 	return out
@@ -181,7 +172,7 @@ func areThere(pcs *grovev1alpha1.PodCliqueSet, replica replicaState, child cliqu
 			if parent.Template.Name != name || (sameGroup && parent.Copy != child.Copy) || (!sameGroup && parent.Gang != parent.BaseGang) {
 				continue
 			}
-			if !isCurrent(parent.object, replica.attempt+parent.copyAttempt) || !hasSome(parent.object) {
+			if !isCurrent(parent.object, replica.attempt+parent.copyAttempt) || !isUpToDate(parent.object) || !hasSome(parent.object) {
 				return false
 			}
 			found = true
@@ -199,141 +190,20 @@ func hasSome(clique *grovev1alpha1.PodClique) bool {
 	return Available(clique) >= max(effectiveMinAvailable(&clique.Spec), 1)
 }
 
-// share is how much of a clique has come somewhere.
-type share int32
-
-const (
-	shareNone share = iota
-	shareSome
-	shareAll
-)
-
-// startedOf is how much of a clique has come to the barrier.
-func startedOf(pods, replicas int32) share {
-	switch {
-	case pods <= 0:
-		return shareNone
-	case pods < replicas:
-		return shareSome
-	}
-	return shareAll
-}
-
 // CliqueAtGate is what a gate looks at of a PodClique.
 type CliqueAtGate struct {
-	attempt int32
-	started share
-	isThere bool
+	attempt  int32
+	started  share
+	isThere  bool
+	upToDate bool
 }
 
 // AtGate reads what a gate looks at.
 func AtGate(clique *grovev1alpha1.PodClique) CliqueAtGate {
 	return CliqueAtGate{
-		attempt: clique.Status.ObservedAttempt, started: startedOf(clique.Status.StartedReplicas, clique.Spec.Replicas), isThere: hasSome(clique),
+		attempt: clique.Status.ObservedAttempt, started: startedOf(clique.Status.StartedReplicas, effectiveMinAvailable(&clique.Spec)),
+		isThere: hasSome(clique), upToDate: isUpToDate(clique),
 	}
-}
-
-// decideBarrier opens the gates of a gang's targets when all their pods have started, or
-// lets them expire together.
-func decideBarrier(s GateSnapshot, gang string, targets []*waiter, decision *GateDecision, now time.Time) {
-	all, ready := true, true
-	var first *metav1.Time
-	var missing []string
-	for _, w := range targets {
-		ready = ready && w.ready
-		have, want := w.started(s.Pods)
-		// A time on record runs on, though the first pod may have gone since.
-		begun := w.entry.FirstStarted
-		if begun == nil && have > 0 {
-			begun = ptr.To(metav1.NewTime(now))
-		}
-		if begun != nil && (first == nil || begun.Before(first)) {
-			first = begun
-		}
-		if want == 0 || have < want {
-			all = false
-			missing = append(missing, fmt.Sprintf("%s: %d of %d pods have started%s", w.Name, have, want, w.missing(s.Pods)))
-		}
-	}
-	if all && ready {
-		for _, w := range targets {
-			w.entry.Open, w.entry.Since = true, ptr.To(metav1.NewTime(now))
-		}
-		return
-	}
-	if first == nil || !ready {
-		// The time runs from the first pod on, once nothing else holds the gang back.
-		return
-	}
-	timeout := BarrierTimeout(s.Set)
-	for _, w := range targets {
-		if w.entry.FirstStarted == nil {
-			w.entry.FirstStarted = first.DeepCopy()
-		}
-	}
-	if timeout == 0 {
-		return
-	}
-	// Times on record are of whole seconds; the deadline is never early.
-	due := deadline(*first, timeout)
-	if now.Before(due) {
-		decision.Next = earliest(decision.Next, due)
-		return
-	}
-	message := fmt.Sprintf("not all pods have started %s after the first has, %s", timeout, firstOf(missing))
-	for _, w := range targets {
-		w.entry.Expired, w.entry.Since, w.entry.Message = true, ptr.To(metav1.NewTime(now)), message
-		if w.object != nil {
-			decision.Expired = append(decision.Expired, w.object)
-		}
-	}
-	decision.Events = append(decision.Events, Event{corev1.EventTypeWarning, EventStartBarrierExpired, fmt.Sprintf("gang %s: %s", gang, message)})
-}
-
-// started is how many pods of a clique have come to the barrier, and how many have to.
-func (w *waiter) started(live map[string][]Pod) (have, want int32) {
-	if w.object == nil {
-		return 0, w.Template.Spec.Replicas
-	}
-	want = w.object.Spec.Replicas
-	if w.object.Spec.Attempt != w.entry.Attempt || !isCurrent(w.object, w.attempt) {
-		return 0, want
-	}
-	pods, looked := live[w.Name]
-	if !looked {
-		return w.object.Status.StartedReplicas, want
-	}
-	for _, pod := range splitPods(CliqueSnapshot{Clique: w.object, Pods: pods}).current {
-		if pod.AtBarrier && !pod.Terminating() {
-			have++
-		}
-	}
-	return have, want
-}
-
-// missing names the pods of a clique that have not come to the barrier, where those were
-// looked at (D21).
-func (w *waiter) missing(live map[string][]Pod) string {
-	pods, looked := live[w.Name]
-	if !looked || w.object == nil {
-		return ""
-	}
-	current := splitPods(CliqueSnapshot{Clique: w.object, Pods: pods}).current
-	var names []string
-	for index := range w.object.Spec.Replicas {
-		pod, exists := current[index]
-		switch {
-		case !exists:
-			names = append(names, fmt.Sprintf("the one of index %d, which does not exist", index))
-		case pod.Terminating():
-			names = append(names, pod.Name+", which is being deleted")
-		case !pod.AtBarrier && pod.Node == "":
-			names = append(names, pod.Name+", which has no node")
-		case !pod.AtBarrier:
-			names = append(names, pod.Name+" on "+pod.Node)
-		}
-	}
-	return ", missing: " + firstOf(names)
 }
 
 // GateFile is what the ConfigMap of a gate says, for pods that cannot reach the API: a line

@@ -41,6 +41,9 @@ func startedPods(n int32) cliqueOption {
 	return func(c *grovev1alpha1.PodClique) { c.Status.StartedReplicas = n }
 }
 
+// changedSince is a clique whose status is of an earlier spec.
+func changedSince(c *grovev1alpha1.PodClique) { c.Generation++ }
+
 // entry is what a gate says of a clique.
 type entry = grovev1alpha1.StartGateClique
 
@@ -92,6 +95,7 @@ func TestGatesOfAnOrder(t *testing.T) {
 		"the one before that is not looked at": {inOrder, allOf(inOrder).but("set-0-b", readyPods(2)), nil, "b@0 waits, c@0 open"},
 		"what is open stays so":                {inOrder, allOf(inOrder), []entry{{Name: "set-0-b", Open: true, Since: ptr.To(at(-time.Hour))}}, "b@0 open, c@0 waits"},
 		"a clique that is not there":           {inOrder, have{"set-0-b": nil}, nil, "b@0 waits, c@0 waits"},
+		"a count of before its size changed":   {inOrder, allOf(inOrder).but("set-0-a", readyPods(2), changedSince), nil, "b@0 waits, c@0 waits"},
 		"a clique of no pods opens nothing":    {inOrder, allOf(inOrder).but("set-0-a", size(0)), nil, "b@0 waits, c@0 waits"},
 		"all that are named":                   {explicit, allOf(explicit).but("set-0-a", readyPods(1)).but("set-0-b", readyPods(1)), nil, "c@0 open"},
 		"not some of them":                     {explicit, allOf(explicit).but("set-0-a", readyPods(1)), nil, "c@0 waits"},
@@ -142,27 +146,34 @@ func TestGatesOfTheBarrier(t *testing.T) {
 		next     time.Duration
 		events   int
 	}{
-		"nobody has started":               {set: pair(0), existing: allOf(pair(0)), want: "a@0 waits, b@0 waits"},
-		"some have":                        {set: pair(0), existing: allOf(pair(0)).but("set-0-a", startedPods(2)), want: "a@0 runs, b@0 runs"},
-		"all have":                         {set: pair(0), existing: allOf(pair(0)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), want: "a@0 open, b@0 open"},
-		"ready is not started":             {set: pair(0), existing: allOf(pair(0), readyPods(2)), want: "a@0 waits, b@0 waits"},
-		"who is no target does not count":  {set: pair(0, "a"), existing: allOf(pair(0)).but("set-0-a", startedPods(2)), want: "a@0 open"},
-		"a clique is not there":            {set: pair(0), existing: have{"set-0-a": {startedPods(2)}}, want: "a@0 runs, b@0 runs"},
-		"pods of the attempt before":       {set: attemptSet(pair(0), 1), existing: allOf(pair(0), startedPods(2)), want: "a@1 waits, b@1 waits"},
-		"each gang for itself":             {set: grouped, existing: allOf(grouped).but("set-0-a", startedPods(1)).but("set-0-g-0-b", startedPods(1)), want: "a@0 open, g-0-b@0 open, g-1-b@0 waits"},
-		"the time runs from the first":     {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(1)), want: "a@0 runs, b@0 runs", next: 61 * time.Second},
-		"from what is on record":           {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(1)), before: []entry{since("set-0-a", -50*time.Second)}, want: "a@0 runs, b@0 runs", next: 11 * time.Second},
-		"it expires for all":               {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)), before: []entry{since("set-0-a", -61*time.Second)}, want: "a@0 expired, b@0 expired", events: 1},
-		"also when the first has gone":     {set: pair(60), existing: allOf(pair(60)), before: []entry{since("set-0-a", -61*time.Second)}, want: "a@0 expired, b@0 expired", events: 1},
-		"all have started at the last":     {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), before: []entry{since("set-0-a", -time.Hour)}, want: "a@0 open, b@0 open"},
-		"expired stays so":                 {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), before: []entry{{Name: "set-0-a", Expired: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Expired: true, Since: ptr.To(at(0))}}, want: "a@0 expired, b@0 expired"},
-		"open stays so, though a pod went": {set: pair(60), existing: allOf(pair(60)), before: []entry{{Name: "set-0-a", Open: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Open: true, Since: ptr.To(at(0))}}, want: "a@0 open, b@0 open"},
-		"a clique that is being deleted":   {set: pair(0), existing: allOf(pair(0)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1), deleted), want: "a@0 runs"},
-		"its gate goes with it":            {set: pair(60), existing: allOf(pair(60)).but("set-0-b", startedPods(1), deleted), before: []entry{{Name: "set-0-a", Open: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Open: true, Since: ptr.To(at(0))}}, want: "a@0 open"},
-		"a new attempt has a new time":     {set: attemptSet(pair(60), 1), existing: allOf(pair(60), inAttempt(1)).but("set-0-a", inAttempt(1), startedPods(1)), before: []entry{since("set-0-a", -time.Hour)}, want: "a@1 runs, b@1 runs", next: 61 * time.Second},
-		"an order comes first":             {set: ordered, existing: allOf(ordered).but("set-0-a", startedPods(2)), want: "a@0 waits"},
-		"and the time runs after it":       {set: ordered, existing: allOf(ordered).but("set-0-first", readyPods(1)).but("set-0-a", startedPods(1)), want: "a@0 runs", next: 61 * time.Second},
-		"both":                             {set: ordered, existing: allOf(ordered).but("set-0-first", readyPods(1)).but("set-0-a", startedPods(2)), want: "a@0 open"},
+		"nobody has started":                {set: pair(0), existing: allOf(pair(0)), want: "a@0 waits, b@0 waits"},
+		"some have":                         {set: pair(0), existing: allOf(pair(0)).but("set-0-a", startedPods(2)), want: "a@0 runs, b@0 runs"},
+		"all have":                          {set: pair(0), existing: allOf(pair(0)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), want: "a@0 open, b@0 open"},
+		"ready is not started":              {set: pair(0), existing: allOf(pair(0), readyPods(2)), want: "a@0 waits, b@0 waits"},
+		"who is no target does not count":   {set: pair(0, "a"), existing: allOf(pair(0)).but("set-0-a", startedPods(2)), want: "a@0 open"},
+		"a clique is not there":             {set: pair(0), existing: have{"set-0-a": {startedPods(2)}}, want: "a@0 runs, b@0 runs"},
+		"pods of the attempt before":        {set: attemptSet(pair(0), 1), existing: allOf(pair(0), startedPods(2)), want: "a@1 waits, b@1 waits"},
+		"each gang for itself":              {set: grouped, existing: allOf(grouped).but("set-0-a", startedPods(1)).but("set-0-g-0-b", startedPods(1)), want: "a@0 open, g-0-b@0 open, g-1-b@0 waits"},
+		"the time runs from the first":      {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(1)), want: "a@0 runs, b@0 runs", next: 61 * time.Second},
+		"from what is on record":            {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(1)), before: []entry{since("set-0-a", -50*time.Second)}, want: "a@0 runs, b@0 runs", next: 11 * time.Second},
+		"it expires for all":                {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)), before: []entry{since("set-0-a", -61*time.Second)}, want: "a@0 expired, b@0 expired", events: 1},
+		"also when the first has gone":      {set: pair(60), existing: allOf(pair(60)), before: []entry{since("set-0-a", -61*time.Second)}, want: "a@0 expired, b@0 expired", events: 1},
+		"all have started at the last":      {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), before: []entry{since("set-0-a", -time.Hour)}, want: "a@0 open, b@0 open"},
+		"expired stays so":                  {set: pair(60), existing: allOf(pair(60)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1)), before: []entry{{Name: "set-0-a", Expired: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Expired: true, Since: ptr.To(at(0))}}, want: "a@0 expired, b@0 expired"},
+		"open stays so, though a pod went":  {set: pair(60), existing: allOf(pair(60)), before: []entry{{Name: "set-0-a", Open: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Open: true, Since: ptr.To(at(0))}}, want: "a@0 open, b@0 open"},
+		"a clique that is being deleted":    {set: pair(0), existing: allOf(pair(0)).but("set-0-a", startedPods(2)).but("set-0-b", startedPods(1), deleted), want: "a@0 runs"},
+		"its gate goes with it":             {set: pair(60), existing: allOf(pair(60)).but("set-0-b", startedPods(1), deleted), before: []entry{{Name: "set-0-a", Open: true, Since: ptr.To(at(0))}, {Name: "set-0-b", Open: true, Since: ptr.To(at(0))}}, want: "a@0 open"},
+		"a new attempt has a new time":      {set: attemptSet(pair(60), 1), existing: allOf(pair(60), inAttempt(1)).but("set-0-a", inAttempt(1), startedPods(1)), before: []entry{since("set-0-a", -time.Hour)}, want: "a@1 runs, b@1 runs", next: 61 * time.Second},
+		"a count of before a change":        {set: pair(0), existing: allOf(pair(0)).but("set-0-a", startedPods(2), changedSince).but("set-0-b", startedPods(1)), want: "a@0 runs, b@0 runs"},
+		"who was scaled out is not awaited": {set: pair(0), existing: allOf(pair(0)).but("set-0-a", size(4), minAvailable(2), startedPods(2)).but("set-0-b", startedPods(1)), want: "a@0 open, b@0 open"},
+		"who was scaled to nothing neither": {set: pair(0), existing: allOf(pair(0)).but("set-0-a", size(0)).but("set-0-b", startedPods(1)), want: "a@0 open, b@0 open"},
+		"but nobody opens nothing":          {set: pair(0), existing: allOf(pair(0)).but("set-0-a", size(0)).but("set-0-b", size(0)), want: "a@0 waits, b@0 waits"},
+		"a gate that was deleted":           {set: pair(60), existing: allOf(pair(60)).but("set-0-a", wasAvailable).but("set-0-b", wasAvailable), want: "a@0 open, b@0 open"},
+		"a gate of another attempt":         {set: attemptSet(pair(60), 1), existing: allOf(pair(60), wasAvailable), want: "a@1 waits, b@1 waits"},
+		"what once held an order back":      {set: ordered, existing: allOf(ordered).but("set-0-a", startedPods(1)), before: []entry{since("set-0-a", -50*time.Second)}, want: "a@0 runs", next: 11 * time.Second},
+		"an order comes first":              {set: ordered, existing: allOf(ordered).but("set-0-a", startedPods(2)), want: "a@0 waits"},
+		"and the time runs after it":        {set: ordered, existing: allOf(ordered).but("set-0-first", readyPods(1)).but("set-0-a", startedPods(1)), want: "a@0 runs", next: 61 * time.Second},
+		"both":                              {set: ordered, existing: allOf(ordered).but("set-0-first", readyPods(1)).but("set-0-a", startedPods(2)), want: "a@0 open"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := DecideGate(gateOf(tc.set, tc.existing, tc.before...), now)
@@ -222,6 +233,41 @@ func TestWaitingForAtTheBarrier(t *testing.T) {
 	expect(t, "at the barrier", &grovev1alpha1.WaitingFor{Clique: "b", Status: "Started", Have: 1, Want: 3}, waiting())
 	s.Gates["set-0"].Status.Cliques = []entry{{Name: "set-0-a", Open: true}, {Name: "set-0-b", Open: true}}
 	expect(t, "past it", &grovev1alpha1.WaitingFor{Clique: "a", Status: "Ready", Want: 2}, waiting())
+}
+
+// The clique that waits for another is not what holds the set up.
+func TestWaitingForWhoeverComesFirst(t *testing.T) {
+	pcs := trainingSet(template("launcher", 1, 1), template("worker", 2, 2), startupType(grovev1alpha1.CliqueStartupTypeExplicit), startsAfter("launcher", "worker"))
+	s := setOf(pcs, allOf(pcs).but("set-0-worker", readyPods(1)))
+	s.Gates = map[string]*grovev1alpha1.StartGate{"set-0": {}}
+	waiting := func() *grovev1alpha1.WaitingFor { return DecideSet(s, now).Status.ReplicaStatuses[0].WaitingFor }
+	expect(t, "while it is held", &grovev1alpha1.WaitingFor{Clique: "worker", Status: "Ready", Have: 1, Want: 2}, waiting())
+	s.Cliques["set-0-worker"].Status.ReadyReplicas = 2
+	expect(t, "when it is let go", &grovev1alpha1.WaitingFor{Clique: "launcher", Status: "Ready", Want: 1}, waiting())
+}
+
+// A look at the gate takes nothing away from what else is decided.
+func TestACliqueThatGoesStillCountsForItsSet(t *testing.T) {
+	pcs := trainingSet(template("a", 1, 1), barrier(0))
+	s := setOf(pcs, allOf(pcs))
+	deleted(s.Cliques["set-0-a"])
+	without := DecideSet(s, now).Status
+	s.Gates = map[string]*grovev1alpha1.StartGate{"set-0": {}}
+	with := DecideSet(s, now).Status
+	expect(t, "pods", without.Pods, with.Pods)
+	if without.Pods != 1 {
+		t.Errorf("%d pods", without.Pods)
+	}
+}
+
+func TestWaitTimeout(t *testing.T) {
+	pcs := trainingSet(template("a", 1, 1), template("b", 1, 1), template("c", 1, 1), startupType(grovev1alpha1.CliqueStartupTypeExplicit), startsAfter("c", "a"), barrier(60, "b"))
+	for clique, want := range map[string]time.Duration{"a": 0, "b": time.Minute, "c": 0} {
+		expect(t, clique, want, WaitTimeout(pcs, clique))
+	}
+	// Its clock starts with what its pods do not see.
+	both := trainingSet(template("a", 1, 1), template("b", 1, 1), startupType(grovev1alpha1.CliqueStartupTypeInOrder), barrier(60, "b"))
+	expect(t, "a target that waits for others first", time.Duration(0), WaitTimeout(both, "b"))
 }
 
 func TestGateFile(t *testing.T) {

@@ -2,6 +2,7 @@ package gang
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
@@ -63,9 +64,23 @@ func waitingFor(s SetSnapshot, replica replicaState, stages []string, stage *gro
 	if stage != nil {
 		return stage
 	}
-	if waiting := waitingAtBarrier(s, replica); waiting != nil {
-		return waiting
+	held := map[string]bool{}
+	if gate := s.Gates[naming.Replica(s.Set.Name, replica.index)]; gate != nil {
+		waiters := waitersOf(GateSnapshot{Set: s.Set, Gate: gate}, replica, time.Time{})
+		if waiting := waitingAtBarrier(waiters); waiting != nil {
+			return waiting
+		}
+		for _, w := range waiters {
+			held[w.Name] = !w.entry.Open && !w.ready
+		}
 	}
+	return waitingForClique(replica, held)
+}
+
+// waitingForClique says which clique is not available: the first, unless its pods are held
+// until another is there.
+func waitingForClique(replica replicaState, held map[string]bool) *grovev1alpha1.WaitingFor {
+	var first *grovev1alpha1.WaitingFor
 	for _, clique := range replica.cliques {
 		current := isCurrent(clique.object, replica.attempt)
 		if current && IsAvailable(clique.object) {
@@ -76,20 +91,21 @@ func waitingFor(s SetSnapshot, replica replicaState, stages []string, stage *gro
 		if current {
 			waiting.Have = Available(clique.object)
 		}
-		return waiting
+		if !held[clique.Name] {
+			return waiting
+		}
+		if first == nil {
+			first = waiting
+		}
 	}
-	return nil
+	return first
 }
 
-// waitingAtBarrier says which clique keeps the start barrier shut; nil when none does. The
-// others are not Ready because of it.
-func waitingAtBarrier(s SetSnapshot, replica replicaState) *grovev1alpha1.WaitingFor {
-	gate := s.Gates[naming.Replica(s.Set.Name, replica.index)]
-	if gate == nil {
-		return nil
-	}
-	for _, w := range waitersOf(GateSnapshot{Set: s.Set, Gate: gate}, replica) {
-		if have, want := w.started(nil); w.barrier && w.Gang == w.BaseGang && !w.entry.Open && have < want {
+// waitingAtBarrier says which clique keeps the start barrier of a base gang shut; nil when
+// none does. The others are not Ready because of it.
+func waitingAtBarrier(waiters []*waiter) *grovev1alpha1.WaitingFor {
+	for _, w := range waiters {
+		if have, want := w.started(nil); w.barrier && w.ready && w.Gang == w.BaseGang && !w.entry.Open && have < want {
 			return &grovev1alpha1.WaitingFor{Clique: w.Template.Name, Status: grovev1alpha1.WaitingForStarted, Have: have, Want: want}
 		}
 	}

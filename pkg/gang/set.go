@@ -188,6 +188,12 @@ func isCurrent(clique *grovev1alpha1.PodClique, attempt int32) bool {
 	return clique != nil && clique.Status.ObservedAttempt == clique.Spec.Attempt && clique.Spec.Attempt >= attempt
 }
 
+// isUpToDate says that the status of a clique speaks of its spec as it is: a count of
+// another size opens nothing.
+func isUpToDate(clique *grovev1alpha1.PodClique) bool {
+	return ptr.Deref(clique.Status.ObservedGeneration, 0) >= clique.Generation
+}
+
 // sum sets the counters of the set.
 func sum(s SetSnapshot, replicas []replicaState, status *grovev1alpha1.PodCliqueSetStatus) {
 	status.Replicas, status.AvailableReplicas, status.UpdatedReplicas, status.SucceededReplicas = 0, 0, 0, 0

@@ -2,6 +2,7 @@ package gang
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,21 +33,26 @@ func IsStageOpen(pcs *grovev1alpha1.PodCliqueSet, replica int32, clique string) 
 	return slices.Contains(recordedStages(pcs, replica, ReplicaAttempt(pcs, replica)), clique)
 }
 
-// CountOpenStages counts the stages that are open in all replicas: within an attempt they
-// only grow in number.
-func CountOpenStages(pcs *grovev1alpha1.PodCliqueSet) int {
-	n := 0
-	for i := range pcs.Status.ReplicaStatuses {
-		n += len(pcs.Status.ReplicaStatuses[i].OpenStages)
+// HaveSameStages says that the same stages are open in the replicas of a set before and
+// after a change.
+func HaveSameStages(before, after *grovev1alpha1.PodCliqueSet) bool {
+	open := func(pcs *grovev1alpha1.PodCliqueSet) map[int32][]string {
+		out := map[int32][]string{}
+		for i := range pcs.Status.ReplicaStatuses {
+			if replica := &pcs.Status.ReplicaStatuses[i]; len(replica.OpenStages) > 0 {
+				out[replica.Index] = replica.OpenStages
+			}
+		}
+		return out
 	}
-	return n
+	return maps.EqualFunc(open(before), open(after), slices.Equal[[]string])
 }
 
 // HasAll says which of the statuses that another clique can wait for a PodClique has
 // reached with all its pods: none, Ready, or Succeeded.
 func HasAll(clique *grovev1alpha1.PodClique) grovev1alpha1.CliqueStatus {
 	for _, rule := range []grovev1alpha1.CliqueStatus{grovev1alpha1.CliqueStatusSucceeded, grovev1alpha1.CliqueStatusReady} {
-		if have, want := progress(rule, clique); have >= want && clique.Status.ObservedAttempt == clique.Spec.Attempt {
+		if have, want := progress(rule, clique); have >= want && clique.Status.ObservedAttempt == clique.Spec.Attempt && isUpToDate(clique) {
 			return rule
 		}
 	}
@@ -56,7 +62,7 @@ func HasAll(clique *grovev1alpha1.PodClique) grovev1alpha1.CliqueStatus {
 // HasReached says that a PodClique has come to where cliques after it may start: every pod
 // has, and there is one. Its status has to be that of the attempt.
 func HasReached(pcs *grovev1alpha1.PodCliqueSet, template string, clique *grovev1alpha1.PodClique, attempt int32) bool {
-	if !isCurrent(clique, attempt) {
+	if !isCurrent(clique, attempt) || !isUpToDate(clique) {
 		return false
 	}
 	have, want := progress(ruleOf(pcs, template), clique)
@@ -149,8 +155,12 @@ func stageProgress(pcs *grovev1alpha1.PodCliqueSet, replica replicaState, stage 
 		if clique.Template.Name != stage {
 			continue
 		}
-		if !isCurrent(clique.object, replica.attempt+clique.copyAttempt) {
+		if !isCurrent(clique.object, replica.attempt+clique.copyAttempt) || clique.object.DeletionTimestamp != nil {
 			out.Want += max(clique.Template.Spec.Replicas, 1)
+			continue
+		}
+		if !isUpToDate(clique.object) {
+			out.Want += max(clique.object.Spec.Replicas, 1)
 			continue
 		}
 		have, want := progress(rule, clique.object)

@@ -66,6 +66,8 @@ func TestOpenStages(t *testing.T) {
 		"all copies have to be there":              {grouped(), have{"set-0-g-0-a": {readyPods(1)}, "set-0-g-1-a": nil}, opened{[]string{"a"}, wait("a", "Ready", 1, 2), 0}},
 		"also those that do not exist yet":         {grouped(), have{"set-0-g-0-a": {readyPods(1)}}, opened{[]string{"a"}, wait("a", "Ready", 1, 2), 0}},
 		"all copies are there":                     {grouped(), have{"set-0-g-0-a": {readyPods(1)}, "set-0-g-1-a": {readyPods(1)}}, opened{[]string{"a", "b"}, nil, 1}},
+		"a count of before its size changed":       {three(), have{"set-0-a": {completed("0-1"), changedSince}}, opened{[]string{"a"}, wait("a", "Succeeded", 0, 2), 0}},
+		"a clique that goes":                       {three(), have{"set-0-a": {completed("0-1"), deleted}}, opened{[]string{"a"}, wait("a", "Succeeded", 0, 2), 0}},
 		"a clique of no pods opens nothing":        {grouped(), have{"set-0-g-0-a": {size(0)}, "set-0-g-1-a": {size(0)}}, opened{[]string{"a"}, wait("a", "Ready", 0, 0), 0}},
 		"without an order nothing is told":         {trainingSet(template("a", 1, 1), template("b", 1, 1)), have{"set-0-a": {readyPods(1)}}, opened{}},
 	} {
@@ -236,4 +238,26 @@ func TestGangsOfStages(t *testing.T) {
 	expect(t, "cliques and gangs", [][3]string{
 		{"set-3-a", "set-3-a", "set-3-a"}, {"set-3-g-0-b", "set-3-b", "set-3-b"}, {"set-3-g-1-b", "set-3-g-0-b", "set-3-b"},
 	}, got)
+}
+
+// One stage that opens is seen though another replica has gone with one that was open.
+func TestHaveSameStages(t *testing.T) {
+	with := func(replicas ...grovev1alpha1.PodCliqueSetReplicaStatus) *grovev1alpha1.PodCliqueSet {
+		return &grovev1alpha1.PodCliqueSet{Status: grovev1alpha1.PodCliqueSetStatus{ReplicaStatuses: replicas}}
+	}
+	type replica = grovev1alpha1.PodCliqueSetReplicaStatus
+	before := with(replica{Index: 0, OpenStages: []string{"a"}}, replica{Index: 1, OpenStages: []string{"a"}})
+	for name, tc := range map[string]struct {
+		after *grovev1alpha1.PodCliqueSet
+		want  bool
+	}{
+		"the same":                       {before.DeepCopy(), true},
+		"another attempt":                {with(replica{Index: 0, Attempt: 1, OpenStages: []string{"a"}}, replica{Index: 1, OpenStages: []string{"a"}}), true},
+		"one opens":                      {with(replica{Index: 0, OpenStages: []string{"a", "b"}}, replica{Index: 1, OpenStages: []string{"a"}}), false},
+		"one opens and a replica goes":   {with(replica{Index: 0, OpenStages: []string{"a", "b"}}), false},
+		"one opens and another does not": {with(replica{Index: 0, OpenStages: []string{"a", "b"}}, replica{Index: 1}), false},
+		"all begin anew":                 {with(), false},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, "same", tc.want, HaveSameStages(before, tc.after)) })
+	}
 }

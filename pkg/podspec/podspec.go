@@ -61,7 +61,7 @@ func ContextOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique,
 	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
 	c := Context{Set: pcs.Name, Replica: replica, PriorityClass: pcs.Spec.Template.PriorityClassName, ClusterDomain: clusterDomain}
 	if template := gang.TemplateOf(pcs, clique); template != nil {
-		c.Wait = Wait{Container: gang.WaitContainer(pcs, template.Name), Timeout: gang.BarrierTimeout(pcs)}
+		c.Wait = Wait{Container: gang.WaitContainer(pcs, template.Name), Timeout: gang.WaitTimeout(pcs, template.Name)}
 	}
 	group := clique.Labels[labels.ScalingGroup]
 	if group == "" {

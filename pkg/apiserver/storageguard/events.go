@@ -12,14 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+
+	"github.com/copse-dev/copse/pkg/eventnote"
 )
 
-const (
-	// reporter names this server in events.
-	reporter = "copse-apiserver"
-	// longestNote is what kube-apiserver takes.
-	longestNote = 1024
-)
+// reporter names this server in events.
+const reporter = "copse-apiserver"
 
 // events are warnings about the record. They are queued before what they tell of is
 // written, and sent until kube-apiserver has them: the write of a record, whose reply may
@@ -31,22 +29,23 @@ type events struct {
 	instance string
 
 	mu sync.Mutex
-	// waiting are not sent yet, at most one of each reason.
+	// waiting are not sent yet.
 	waiting []*eventsv1.Event
+	// told are the notes since the server was last open, by reason: what goes on is told once.
+	told map[string]string
 }
 
-// warn queues an event.
+// warn queues an event, unless it has been told.
 func (e *events) warn(reason, note string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, waiting := range e.waiting {
-		if waiting.Reason == reason {
-			return
-		}
+	if e.told[reason] == note {
+		return
 	}
-	if len(note) > longestNote {
-		note = note[:longestNote-3] + "..."
+	if e.told == nil {
+		e.told = map[string]string{}
 	}
+	e.told[reason] = note
 	e.waiting = append(e.waiting, &eventsv1.Event{
 		// The name makes a second try of a write that succeeded harmless.
 		ObjectMeta:          metav1.ObjectMeta{Namespace: e.namespace, Name: fmt.Sprintf("%s-%s", ConfigMapName, uuid.NewUUID())},
@@ -56,22 +55,39 @@ func (e *events) warn(reason, note string) {
 		Action:              "VerifyStorage",
 		Type:                corev1.EventTypeWarning,
 		Reason:              reason,
-		Note:                note,
+		Note:                eventnote.Fit(note),
 		Regarding:           corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: e.namespace, Name: ConfigMapName},
 	})
 }
 
-// send sends what waits, in order. What fails waits for the next call.
-func (e *events) send(ctx context.Context) {
+// forget lets what has been told be told again: it has come to an end.
+func (e *events) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for len(e.waiting) > 0 {
-		if err := e.create(ctx, e.waiting[0]); err != nil {
-			klog.V(2).InfoS("An event of the storage guard is tried again", "reason", e.waiting[0].Reason, "err", err)
+	e.told = nil
+}
+
+// send sends what waits, in order. What fails waits for the next call, of which there is one
+// at a time.
+func (e *events) send(ctx context.Context) {
+	for event := e.first(); event != nil; event = e.first() {
+		if err := e.create(ctx, event); err != nil {
+			klog.V(2).InfoS("An event of the storage guard is tried again", "reason", event.Reason, "err", err)
 			return
 		}
+		e.mu.Lock()
 		e.waiting = e.waiting[1:]
+		e.mu.Unlock()
 	}
+}
+
+func (e *events) first() *eventsv1.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.waiting) == 0 {
+		return nil
+	}
+	return e.waiting[0]
 }
 
 func (e *events) create(ctx context.Context, event *eventsv1.Event) error {

@@ -416,6 +416,7 @@ func (g *Guard) open(reading Reading) error {
 	g.memory = Memory{Verified: true, ID: reading.ID, Revision: g.highest(reading), Accepted: g.record.Accepted}
 	g.evidence = nil
 	g.revision.Store(reading.Revision)
+	g.events.forget()
 	if before := g.shut.Swap(nil); before != nil {
 		klog.InfoS("The storage is the right one: requests are answered", "id", reading.ID, "revision", reading.Revision)
 	}

@@ -267,6 +267,37 @@ func TestTheWarningOfANewRecordIsNotLostWithAReply(t *testing.T) {
 	}
 }
 
+// Nor is it told at every try.
+func TestANewRecordThatCannotBeWrittenIsToldOnce(t *testing.T) {
+	etcd, w := startEtcd(t), newWorld(t)
+	s := w.server(etcd)
+	s.look(t.Context())
+	if err := w.core.CoreV1().ConfigMaps("copse-system").Delete(t.Context(), ConfigMapName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	refused := true
+	w.core.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refused, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, ConfigMapName, errors.New("quota"))
+	})
+	for range 10 {
+		s.next(t, w)
+		s.events.send(t.Context())
+	}
+	if got := w.warnings(); len(got) != 1 {
+		t.Errorf("events: %q", got)
+	}
+	refused = false
+	s.next(t, w)
+	s.is(t, "")
+	if err := w.core.CoreV1().ConfigMaps("copse-system").Delete(t.Context(), ConfigMapName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.next(t, w)
+	if got := w.warnings(); len(got) != 2 {
+		t.Errorf("events when it happens again: %q", got)
+	}
+}
+
 func TestARefusedWarningDoesNotHoldUpTheNext(t *testing.T) {
 	w := newWorld(t)
 	s := w.server(nil)

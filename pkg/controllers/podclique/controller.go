@@ -218,7 +218,7 @@ func isForAttempt(podGang *schedulerv1alpha1.PodGang, clique *grovev1alpha1.PodC
 		if group.Name != clique.Name {
 			continue
 		}
-		return len(group.PodReferences) == 0 || group.PodReferences[0].Name == want
+		return len(group.PodReferences) > 0 && group.PodReferences[0].Name == want
 	}
 	return false
 }

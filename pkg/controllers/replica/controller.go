@@ -1,6 +1,7 @@
 // Package replica makes and removes what one replica of a PodCliqueSet consists of:
 // its headless Service, PodCliqueScalingGroups, PodCliques (members of scaling groups
-// too) and PodGangs. It makes no pods and writes no status.
+// too), PodGangs and, where pods wait to start, a StartGate and its ConfigMap. It opens
+// the gate, and writes no other status. It makes no pods.
 package replica
 
 import (
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +45,14 @@ type Reconciler struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.Clock
+
+	// queue is the controller's own, for deadlines of passes that have failed.
+	queue delayer
+}
+
+// delayer has a replica looked at after a while.
+type delayer interface {
+	AddAfter(key Key, wait time.Duration)
 }
 
 // Reconcile brings one replica in line with its set.
@@ -58,15 +68,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, 
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if p := planReplica(pcs, key.Replica, have); !p.empty() {
-		done, err := r.carryOut(ctx, pcs, key, have, p)
-		if !done {
-			return reconcile.Result{}, err
-		}
-		wait, gateErr := r.decideGate(ctx, pcs, key, have, err)
-		return reconcile.Result{RequeueAfter: wait}, errors.Join(err, gateErr)
+	if err := r.shutGate(ctx, pcs, key, have); err != nil {
+		return reconcile.Result{}, err
 	}
-	wait, err := r.decideGate(ctx, pcs, key, have, nil)
+	var made error
+	if p := planReplica(pcs, key.Replica, have); !p.empty() {
+		var done bool
+		if done, made = r.carryOut(ctx, pcs, key, have, p); !done {
+			return reconcile.Result{}, made
+		}
+	}
+	wait, err := r.decideGate(ctx, pcs, key, have, made)
+	if err = errors.Join(made, err); err != nil && wait > 0 {
+		// An error is tried again by a back-off of its own, which says nothing of the deadline.
+		r.queue.AddAfter(key, wait)
+		return reconcile.Result{}, err
+	}
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 
@@ -214,7 +231,7 @@ func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet
 	if isOwnedBy(obj, pcs.UID) {
 		return nil
 	}
-	conflict := &conflictError{kind: kindOf(obj), name: key.Name}
+	conflict := conflictError{kind: kindOf(obj), name: key.Name}
 	if _, isFile := obj.(*corev1.ConfigMap); isFile {
 		// The gate records it, and is what tells whether it is news.
 		return conflict

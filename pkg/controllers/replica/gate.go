@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -65,11 +67,12 @@ func (r *Reconciler) decideGate(ctx context.Context, pcs *grovev1alpha1.PodCliqu
 	if len(decision.Expired) > 0 {
 		// The cache may be behind: the last pod may have started in time.
 		if err := r.readLive(ctx, &snapshot, decision.Expired); err != nil {
+			// That it has expired is not written without; the next try comes soon.
 			return 0, err
 		}
 		decision = gang.DecideGate(snapshot, now)
 	}
-	setConflict(&decision.Status, gate, made, now)
+	setConflict(&decision.Status, gate, pcs, key.Replica, made, now)
 	if !apiequality.Semantic.DeepEqual(gate.Status, decision.Status) {
 		updated := gate.DeepCopy()
 		updated.Status = decision.Status
@@ -88,20 +91,51 @@ func (r *Reconciler) decideGate(ctx context.Context, pcs *grovev1alpha1.PodCliqu
 	return pace.Until(decision.Next, now), r.writeFile(ctx, have.configMaps[naming.GateConfigMap(pcs.Name, key.Replica)], gate)
 }
 
+// shutGate forgets what the gate of a replica says that goes, before its PodCliques do:
+// those of a replica that comes back have their names, and would start by it. Pods that
+// wait may wait: they go.
+func (r *Reconciler) shutGate(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, key Key, have observed) error {
+	gate := have.gates[naming.Replica(pcs.Name, key.Replica)]
+	if gate == nil || gate.DeletionTimestamp != nil || key.Replica < pcs.Spec.Replicas || len(gate.Status.Cliques) == 0 {
+		return nil
+	}
+	updated := gate.DeepCopy()
+	updated.Status.Cliques = nil
+	if err := r.Client.Status().Update(ctx, updated); err != nil {
+		return fmt.Errorf("shut the gate: %w", err)
+	}
+	return r.writeFile(ctx, have.configMaps[naming.GateConfigMap(pcs.Name, key.Replica)], updated)
+}
+
 // readLive puts PodCliques and their pods, as they are, into a snapshot.
-func (r *Reconciler) readLive(ctx context.Context, snapshot *gang.GateSnapshot, read []*grovev1alpha1.PodClique) error {
-	snapshot.Pods = map[string][]gang.Pod{}
-	for _, cached := range read {
-		current := &grovev1alpha1.PodClique{}
-		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), current); err != nil {
-			return fmt.Errorf("read PodClique %s: %w", cached.Name, err)
+func (r *Reconciler) readLive(ctx context.Context, snapshot *gang.GateSnapshot, expired []*grovev1alpha1.PodClique) error {
+	cliques, err := live.Cliques(ctx, r.Live, snapshot.Set)
+	if err != nil {
+		return err
+	}
+	all, err := live.ReplicaPods(ctx, r.Live, snapshot.Set, labels.Index(snapshot.Replica))
+	if err != nil {
+		return err
+	}
+	pods := map[types.UID][]corev1.Pod{}
+	for i := range all {
+		if ref := metav1.GetControllerOfNoCopy(&all[i]); ref != nil {
+			pods[ref.UID] = append(pods[ref.UID], all[i])
+		}
+	}
+	read := map[string]*grovev1alpha1.PodClique{}
+	for i := range cliques {
+		read[cliques[i].Name] = &cliques[i]
+	}
+	snapshot.Cliques, snapshot.Pods = maps.Clone(snapshot.Cliques), map[string][]gang.Pod{}
+	for _, cached := range expired {
+		current := read[cached.Name]
+		if current == nil {
+			delete(snapshot.Cliques, cached.Name)
+			continue
 		}
 		snapshot.Cliques[current.Name] = current
-		pods, err := live.CliquePods(ctx, r.Live, current)
-		if err != nil {
-			return err
-		}
-		if snapshot.Pods[current.Name], err = gang.NewPods(pods); err != nil {
+		if snapshot.Pods[current.Name], err = gang.NewPods(pods[current.UID]); err != nil {
 			return fmt.Errorf("pods of clique %s: %w", current.Name, err)
 		}
 	}
@@ -149,9 +183,8 @@ func (r *Reconciler) mayForget(ctx context.Context, said, says string, gate *gro
 
 // setConflict tells of a ConfigMap that belongs to somebody else: pods that cannot reach
 // the API do not learn that they may start.
-func setConflict(status *grovev1alpha1.StartGateStatus, gate *grovev1alpha1.StartGate, made error, now time.Time) {
-	var conflict *conflictError
-	if errors.As(made, &conflict) && conflict.kind == "ConfigMap" {
+func setConflict(status *grovev1alpha1.StartGateStatus, gate *grovev1alpha1.StartGate, pcs *grovev1alpha1.PodCliqueSet, replica int32, made error, now time.Time) {
+	if conflict := (conflictError{"ConfigMap", naming.GateConfigMap(pcs.Name, replica)}); errors.Is(made, conflict) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: grovev1alpha1.ConditionTypeNameConflict, Status: metav1.ConditionTrue, Reason: grovev1alpha1.ReasonForeignConfigMap,
 			Message:            conflict.Error() + ": it is left alone, and pods that cannot reach the API wait in vain",
@@ -167,6 +200,6 @@ func setConflict(status *grovev1alpha1.StartGateStatus, gate *grovev1alpha1.Star
 // conflictError is a name that is taken.
 type conflictError struct{ kind, name string }
 
-func (e *conflictError) Error() string {
+func (e conflictError) Error() string {
 	return fmt.Sprintf("%s %s exists and belongs to something else", e.kind, e.name)
 }

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -46,7 +47,11 @@ type atGate struct {
 	clock    *clocktesting.FakeClock
 	recorder *events.FakeRecorder
 	r        *Reconciler
+	// delays are those of passes that have failed.
+	delays []time.Duration
 }
+
+func (c *atGate) AddAfter(_ Key, wait time.Duration) { c.delays = append(c.delays, wait) }
 
 func newAtGate(t *testing.T, foreign ...client.Object) *atGate {
 	t.Helper()
@@ -62,7 +67,7 @@ func newAtGate(t *testing.T, foreign ...client.Object) *atGate {
 		t.Fatal(err)
 	}
 	c := &atGate{WithWatch: builder.Build(), clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), recorder: events.NewFakeRecorder(20)}
-	c.r = &Reconciler{Client: c, Cache: c, Live: c, Recorder: c.recorder, Clock: c.clock}
+	c.r = &Reconciler{Client: c, Cache: c, Live: c, Recorder: c.recorder, Clock: c.clock, queue: c}
 	return c
 }
 
@@ -178,14 +183,17 @@ func TestTheGateExpiresAtItsDeadline(t *testing.T) {
 	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}, clique); err != nil {
 		t.Fatal(err)
 	}
-	clique.Spec.Replicas = 2
+	clique.Spec.Replicas, clique.Spec.MinAvailable = 2, ptr.To[int32](2)
 	if err := c.Update(t.Context(), clique); err != nil {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: "llm-1-router-0-x", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(clique, grovev1alpha1.SchemeGroupVersion.WithKind("PodClique"))},
-			Labels: map[string]string{labels.PodClique: clique.Name, labels.PodIndex: "0", labels.RestartAttempt: "0"},
+			Labels: map[string]string{
+				labels.PartOf: "llm", labels.ManagedBy: labels.ManagedByValue, labels.ReplicaIndex: "1",
+				labels.PodClique: clique.Name, labels.PodIndex: "0", labels.RestartAttempt: "0",
+			},
 		},
 	}
 	if err := c.Create(t.Context(), pod); err != nil {
@@ -223,4 +231,79 @@ func TestAForeignFileOfTheGateIsToldOnce(t *testing.T) {
 	if gate, text := c.gate(t); text != "llm-1-router 0\n" || len(gate.Status.Conditions) != 0 {
 		t.Errorf("when it has gone: %+v, %q", gate.Status.Conditions, text)
 	}
+}
+
+// An error has a back-off of its own, which can be much longer than what is left.
+func TestAForeignFileDoesNotPutOffTheDeadline(t *testing.T) {
+	c := newAtGate(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm-1-group-scheduling"}})
+	c.pass(t)
+	clique := &grovev1alpha1.PodClique{}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}, clique); err != nil {
+		t.Fatal(err)
+	}
+	clique.Spec.Replicas, clique.Spec.MinAvailable = 2, ptr.To[int32](2)
+	if err := c.Update(t.Context(), clique); err != nil {
+		t.Fatal(err)
+	}
+	c.start(t, 1)
+	c.pass(t)
+	if len(c.delays) == 0 || c.delays[len(c.delays)-1] <= 10*time.Second || c.delays[len(c.delays)-1] > 11*time.Second {
+		t.Errorf("it looks again after %s", c.delays)
+	}
+}
+
+// A replica that comes back has PodCliques of the same names.
+func TestTheGateOfAReplicaIsShutBeforeItGoes(t *testing.T) {
+	c := newAtGate(t)
+	c.pass(t)
+	c.start(t, 1)
+	c.pass(t)
+	if gate, text := c.gate(t); !gate.Status.Cliques[0].Open || text == "" {
+		t.Fatalf("the gate is not open: %+v, %q", gate.Status, text)
+	}
+	set := &grovev1alpha1.PodCliqueSet{}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm"}, set); err != nil {
+		t.Fatal(err)
+	}
+	set.Spec.Replicas = 1
+	if err := c.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	// No PodClique is deleted while the gate is open.
+	failing := &refusesStatus{WithWatch: c.WithWatch, err: errors.New("boom")}
+	c.r.Client = failing
+	key := Key{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "llm"}, UID: "set-uid", Replica: 1}
+	if _, err := c.r.Reconcile(t.Context(), key); err == nil {
+		t.Error("a gate that cannot be shut is left alone")
+	}
+	clique := &grovev1alpha1.PodClique{}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}, clique); err != nil || clique.DeletionTimestamp != nil {
+		t.Errorf("the PodClique goes before its gate is shut: %v", err)
+	}
+	c.r.Client = c
+	if _, err := c.r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if gate, text := c.gate(t); len(gate.Status.Cliques) > 0 || text != "" {
+		t.Errorf("the gate says %+v, %q", gate.Status.Cliques, text)
+	}
+}
+
+// refusesStatus is a client whose writes of status fail.
+type refusesStatus struct {
+	client.WithWatch
+	err error
+}
+
+func (c *refusesStatus) Status() client.SubResourceWriter {
+	return refusingWriter{c.WithWatch.Status(), c.err}
+}
+
+type refusingWriter struct {
+	client.SubResourceWriter
+	err error
+}
+
+func (w refusingWriter) Update(context.Context, client.Object, ...client.SubResourceUpdateOption) error {
+	return w.err
 }

@@ -7,6 +7,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -46,6 +47,10 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*corev1.ConfigMap]))).
 		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodClique{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.keyOfGate), atGateChanged())).
+		WatchesRawSource(source.TypedFunc[Key](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
+			r.queue = queue
+			return nil
+		})).
 		Complete(r)
 }
 
@@ -79,7 +84,7 @@ func setChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueSet] {
 			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
 				gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew) ||
 				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew) ||
-				gang.CountOpenStages(e.ObjectOld) != gang.CountOpenStages(e.ObjectNew)
+				!gang.HaveSameStages(e.ObjectOld, e.ObjectNew)
 		},
 	}
 }

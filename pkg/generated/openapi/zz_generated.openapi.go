@@ -2642,7 +2642,7 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueStatus(ref common.ReferenceCallback
 					},
 					"startedReplicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startedReplicas is how many pods have come to the start barrier: the container that waits there runs, or has ended with 0. Only where groupSchedulingConfig holds the clique.",
+							Description: "startedReplicas is how many pods have come to the start barrier, of those that it waits for, which have an index below minAvailable: the container that waits there runs, or has ended with 0. Only where groupSchedulingConfig holds the clique.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

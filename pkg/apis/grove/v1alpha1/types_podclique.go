@@ -121,8 +121,9 @@ type PodCliqueStatus struct {
 	// scheduleGatedReplicas is how many pods are held by a scheduling gate.
 	// +optional
 	ScheduleGatedReplicas int32 `json:"scheduleGatedReplicas"`
-	// startedReplicas is how many pods have come to the start barrier: the container that
-	// waits there runs, or has ended with 0. Only where groupSchedulingConfig holds the clique.
+	// startedReplicas is how many pods have come to the start barrier, of those that it waits
+	// for, which have an index below minAvailable: the container that waits there runs, or
+	// has ended with 0. Only where groupSchedulingConfig holds the clique.
 	// +optional
 	StartedReplicas int32 `json:"startedReplicas,omitempty"`
 	// completedIndexes are the indexes whose pods exited with 0, in Training, as "0-3,7".

@@ -45,8 +45,9 @@ type PodCliqueStatusApplyConfiguration struct {
 	ScheduledReplicas *int32 `json:"scheduledReplicas,omitempty"`
 	// scheduleGatedReplicas is how many pods are held by a scheduling gate.
 	ScheduleGatedReplicas *int32 `json:"scheduleGatedReplicas,omitempty"`
-	// startedReplicas is how many pods have come to the start barrier: the container that
-	// waits there runs, or has ended with 0. Only where groupSchedulingConfig holds the clique.
+	// startedReplicas is how many pods have come to the start barrier, of those that it waits
+	// for, which have an index below minAvailable: the container that waits there runs, or
+	// has ended with 0. Only where groupSchedulingConfig holds the clique.
 	StartedReplicas *int32 `json:"startedReplicas,omitempty"`
 	// completedIndexes are the indexes whose pods exited with 0, in Training, as "0-3,7".
 	// They only grow within an attempt.
