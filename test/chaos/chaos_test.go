@@ -136,6 +136,16 @@ func TestStaleCaches(t *testing.T) {
 	everywhere(t, 24, append(faults, Fault{Kind: HideRemoval, Kinds: []Kind{KindPod}, Steps: 40}, Fault{Kind: HideRemoval, Kinds: []Kind{KindClique}, Steps: 40})...)
 }
 
+// TestGatesOfThePast lets single caches of what a gate is decided by show the past, after a
+// crash or while the others go on.
+func TestGatesOfThePast(t *testing.T) {
+	var faults []Fault
+	for _, kind := range []Kind{KindGate, KindConfigMap, KindGroup, KindClique} {
+		faults = append(faults, Fault{Kind: CrashIntoThePast, Kinds: []Kind{kind}, Steps: 12}, Fault{Kind: Freeze, Kinds: []Kind{kind}, Steps: 20})
+	}
+	everywhereIn(t, gated(), 8, faults...)
+}
+
 // TestPartition cuts the controllers off from one of the servers from each write on.
 func TestPartition(t *testing.T) {
 	everywhere(t, 12, Fault{Kind: Partition, Kinds: []Kind{KindSet}, Steps: 40}, Fault{Kind: Partition, Kinds: []Kind{KindPod}, Steps: 40},
@@ -169,12 +179,20 @@ func TestLots(t *testing.T) {
 // them in the deep tier.
 func everywhere(t *testing.T, stride int, faults ...Fault) {
 	t.Helper()
-	if *deep {
-		stride = 1
-	}
-	for _, scenario := range Scenarios() {
+	everywhereIn(t, Scenarios(), stride, faults...)
+}
+
+func everywhereIn(t *testing.T, scenarios []Scenario, stride int, faults ...Fault) {
+	t.Helper()
+	for _, scenario := range scenarios {
 		t.Run(scenario.Name, func(t *testing.T) {
-			want := reference(t, scenario)
+			stride, want := stride, reference(t, scenario)
+			switch {
+			case *deep:
+				stride = 1
+			case scenario.Seldom && stride > 3:
+				stride *= 3
+			}
 			for place, fault := range faults {
 				// Not all faults at the same writes.
 				for fault.At = 1 + place*7%stride; fault.At <= len(want.writes); fault.At += stride {

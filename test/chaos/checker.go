@@ -283,6 +283,7 @@ func (c *checker) gates() {
 
 // end: what a scenario comes to, and that nothing is left of what was deleted (I10).
 func (c *checker) end() {
+	c.gates()
 	set, _ := c.run.set().(*grovev1alpha1.PodCliqueSet)
 	if set == nil {
 		var left []string

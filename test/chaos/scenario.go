@@ -29,6 +29,9 @@ type Scenario struct {
 	// AnyEnd says that the end depends on what is seen together (D6), so that only End
 	// and the invariants judge it.
 	AnyEnd bool
+	// Seldom lets the fast tier try the faults which it does not try everywhere in fewer
+	// places, where another scenario takes the same ways.
+	Seldom bool
 }
 
 // Scaling is a size that the user gives to a scaling group.

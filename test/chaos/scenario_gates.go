@@ -12,7 +12,11 @@ import (
 
 // gated are lives of sets whose pods wait to start.
 func gated() []Scenario {
-	return []Scenario{containersInOrder(), containersAfterOthers(), barrier(), barrierExpires(), barrierOfACopyExpires(), barrierOfACopyAgain()}
+	out := []Scenario{containersInOrder(), containersAfterOthers(), barrier(), barrierExpires(), barrierOfACopyExpires(), barrierOfACopyAgain()}
+	for i := range out {
+		out[i].Seldom = true
+	}
+	return out
 }
 
 // containersInOrder: the leader before the workers, and these before the shards of both the

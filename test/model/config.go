@@ -26,6 +26,8 @@ type Config struct {
 	Freezes uint8
 	// SecondPasses is how many passes a second controller makes; 0 for none.
 	SecondPasses uint8
+	// Barrier lets the containers of all pods start together.
+	Barrier bool
 	// Ticks is how often the clock moves.
 	Ticks uint8
 

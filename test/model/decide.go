@@ -63,6 +63,7 @@ func (m *Model) gangPods(pods *podSet, at uint8) []gang.Pod {
 		seen := gang.Pod{
 			Name: name, UID: uidOf(name, p), Index: int32(index), Attempt: int32(slot % maxAttempts), TemplateHash: templateHash,
 			Phase: p.phase(), Ready: p.life() == ready, Scheduled: p.life() != pending, Started: p.life() != pending,
+			AtBarrier: p.life() == waiting || p.is(passedBit),
 		}
 		if p.ended() {
 			seen.FinishedAt = now(p.endedAt())

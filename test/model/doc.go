@@ -15,7 +15,9 @@
 //   - what follows a live read happens later, one pod at a time, and a controller may
 //     crash before each of these steps;
 //   - pods become Ready, fail, succeed, flap, are deleted by a user and terminate when
-//     they like, and exit with anything when they are told to stop; a user may delete the set.
+//     they like, and exit with anything when they are told to stop; a user may delete the set;
+//   - with a start barrier pods come to it when they like, and pass it once the gate says so
+//     of their attempt. The gate is not cached: a write by an older one is a conflict.
 //
 // Faults have budgets, so that the space is finite; a Config sets them. The search goes
 // breadth first, so a violation comes with a shortest trace, as names of actions that

@@ -14,10 +14,11 @@ const (
 	exitWithZero
 	exitWithOne
 	collected
+	come
 	podEvents
 )
 
-var podEventNames = [podEvents]string{"ready", "unready", "succeed", "fail", "user-deletes", "gone", "exit-0", "exit-1", "collected"}
+var podEventNames = [podEvents]string{"ready", "unready", "succeed", "fail", "user-deletes", "gone", "exit-0", "exit-1", "collected", "comes"}
 
 // happen lets an event happen to a pod, if it can and the budget allows it.
 func (m *Model) happen(s *state, slot int, event podEvent) bool {
@@ -28,10 +29,21 @@ func (m *Model) happen(s *state, slot int, event podEvent) bool {
 	terminating := p.is(terminatingBit)
 	switch event {
 	case becomeReady:
-		if terminating || p.life() != pending && p.life() != unready {
+		switch {
+		case terminating:
+			return false
+		case p.life() == waiting && m.isOpen(s.World.Gate, slot):
+			p |= passedBit
+		case p.life() != unready && (p.life() != pending || m.config.Barrier):
 			return false
 		}
 		s.World.Pods[slot] = p.with(ready)
+	case come:
+		if terminating || !m.config.Barrier || p.life() != pending {
+			return false
+		}
+		s.World.Pods[slot] = p.with(waiting)
+		m.noteGathering(s, slot)
 	case becomeUnready:
 		if terminating || p.life() != ready || !spend(&s.Used.Flaps, m.config.Flaps) {
 			return false
@@ -67,7 +79,7 @@ func (m *Model) happen(s *state, slot int, event podEvent) bool {
 			return false
 		}
 		how := succeeded
-		if event == exitWithOne {
+		if event == exitWithOne || p.life() == waiting {
 			how = failed
 		}
 		s.World.Pods[slot] = p.with(how).end(s.Tick)

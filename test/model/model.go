@@ -30,12 +30,13 @@ type Decisions struct {
 	Set     func(gang.SetSnapshot, time.Time) gang.SetDecision
 	Clique  func(gang.CliqueSnapshot, time.Time) gang.CliqueDecision
 	Missing func(*grovev1alpha1.PodClique, []gang.Pod) []int32
+	Gate    func(gang.GateSnapshot, time.Time) gang.GateDecision
 	Drained func(*grovev1alpha1.PodClique, []grovev1alpha1.PodClique, map[string]*grovev1alpha1.PodCliqueScalingGroup, int32) bool
 }
 
 // Real are the decisions of the product.
 func Real() Decisions {
-	return Decisions{Set: gang.DecideSet, Clique: gang.DecideClique, Missing: gang.MissingIndexes, Drained: gang.Drained}
+	return Decisions{Set: gang.DecideSet, Clique: gang.DecideClique, Missing: gang.MissingIndexes, Drained: gang.Drained, Gate: gang.DecideGate}
 }
 
 // Model is one world that can be explored.
@@ -45,6 +46,7 @@ type Model struct {
 
 	sets    table[grovev1alpha1.PodCliqueSet]
 	cliques table[grovev1alpha1.PodClique]
+	gates   table[grovev1alpha1.StartGate]
 
 	// Decisions are pure, so each is made once for each snapshot.
 	setDecisions    map[setKey]setDecision
@@ -52,6 +54,7 @@ type Model struct {
 	missing         map[cliqueKey]uint8
 	breaches        map[confirmKey]bool
 	drained         map[drainedKey]bool
+	gateDecisions   map[gateKey]uint16
 	raises          map[raiseKey]uint16
 	refusals        map[update]string
 
@@ -70,6 +73,7 @@ func New(config Config, decide Decisions) (*Model, error) {
 		missing:         map[cliqueKey]uint8{},
 		breaches:        map[confirmKey]bool{},
 		drained:         map[drainedKey]bool{},
+		gateDecisions:   map[gateKey]uint16{},
 		raises:          map[raiseKey]uint16{},
 		refusals:        map[update]string{},
 	}
@@ -83,7 +87,8 @@ func New(config Config, decide Decisions) (*Model, error) {
 			return nil, err
 		}
 	}
-	return m, nil
+	m.start.World.Gate, err = m.gates.number(&grovev1alpha1.StartGate{})
+	return m, err
 }
 
 // duration is how long some ticks are: a bit less, so that it has passed at the last one.
@@ -108,6 +113,9 @@ func (m *Model) newSet() *grovev1alpha1.PodCliqueSet {
 	}
 	if m.config.MaxRuntime > 0 {
 		pcs.Spec.TrainingSpec.MaxRuntime = ptr.To(duration(m.config.MaxRuntime))
+	}
+	if m.config.Barrier {
+		pcs.Spec.GroupSchedulingConfig = &grovev1alpha1.GroupSchedulingConfig{}
 	}
 	for i, size := range m.config.Sizes {
 		minAvailable := size

@@ -143,7 +143,8 @@ func hasActive(pods *podSet) bool {
 	return false
 }
 
-// passReplica is a pass of the controller of replicas: it raises the attempt of a clique.
+// passReplica is a pass of the controller of replicas: it raises the attempt of a clique, and
+// opens the gate.
 func (m *Model) passReplica(s *state, who int) error {
 	seen := s.view(who)
 	if m.parent(seen.Set) == gang.ParentDeleting {
@@ -167,9 +168,10 @@ func (m *Model) passReplica(s *state, who int) error {
 		}
 		s.Controllers[who].Flights[keyReplica] = flight{Kind: raiseAttempt, Clique: uint8(which), Base: seen.Cliques[which], Next: number}
 		s.settle()
-		return nil
+		break
 	}
-	return nil
+	// The gate is decided by the same view, whatever becomes of that write.
+	return m.passGate(s, &seen)
 }
 
 // passClique is a pass of the controller of cliques over one of them.

@@ -56,7 +56,7 @@ func (m *Model) fairActions() []action {
 	for key := range uint8(keyClique + len(m.config.Sizes)) {
 		out = append(out, action{goOn, 0, key}, action{pass, 0, key})
 	}
-	for _, event := range []podEvent{terminate, collected, becomeReady} {
+	for _, event := range []podEvent{terminate, collected, come, becomeReady} {
 		for slot := range uint8(slots) {
 			out = append(out, action{happens, uint8(event), slot})
 		}

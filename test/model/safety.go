@@ -50,6 +50,9 @@ func (m *Model) checkState(s *state) error {
 	if err := m.checkOwners(s); err != nil {
 		return err
 	}
+	if err := m.checkPassed(s); err != nil {
+		return err
+	}
 	for number := range maxPods {
 		one := -1
 		for attempt := range int32(maxAttempts) {

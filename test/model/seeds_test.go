@@ -120,9 +120,63 @@ func alwaysDrained(*grovev1alpha1.PodClique, []grovev1alpha1.PodClique, map[stri
 	return true
 }
 
+// atGate opens a gate by other PodCliques than there are.
+func atGate(change func(*grovev1alpha1.PodClique, int32)) func(gang.GateSnapshot, time.Time) gang.GateDecision {
+	return func(s gang.GateSnapshot, now time.Time) gang.GateDecision {
+		cliques := map[string]*grovev1alpha1.PodClique{}
+		for name, clique := range s.Cliques {
+			cliques[name] = clique.DeepCopy()
+			change(cliques[name], gang.ReplicaAttempt(s.Set, 0))
+		}
+		s.Cliques = cliques
+		return gang.DecideGate(s, now)
+	}
+}
+
+// takeOldPods takes pods of an earlier attempt for those of this one.
+func takeOldPods(clique *grovev1alpha1.PodClique, attempt int32) {
+	clique.Spec.Attempt, clique.Status.ObservedAttempt = attempt, attempt
+}
+
+// wantFewer is content with the pods that have come.
+func wantFewer(clique *grovev1alpha1.PodClique, _ int32) {
+	clique.Spec.Replicas = max(clique.Status.StartedReplicas, 1)
+}
+
+// trustTheCache takes what the cache shows for the attempt that the gate is in.
+func trustTheCache(s gang.GateSnapshot, now time.Time) gang.GateDecision {
+	attempt := gang.ReplicaAttempt(s.Set, 0)
+	for _, entry := range s.Gate.Status.Cliques {
+		attempt = max(attempt, entry.Attempt)
+	}
+	s.Set = s.Set.DeepCopy()
+	for i := range s.Set.Status.ReplicaStatuses {
+		s.Set.Status.ReplicaStatuses[i].Attempt = attempt
+	}
+	if len(s.Set.Status.ReplicaStatuses) == 0 {
+		s.Set.Status.ReplicaStatuses = []grovev1alpha1.PodCliqueSetReplicaStatus{{Attempt: attempt}}
+	}
+	behind := map[string]*grovev1alpha1.PodClique{}
+	for name, clique := range s.Cliques {
+		if behind[name] = clique; clique.Status.ObservedAttempt == clique.Spec.Attempt {
+			behind[name] = clique.DeepCopy()
+			takeOldPods(behind[name], attempt)
+		}
+	}
+	s.Cliques = behind
+	return gang.DecideGate(s, now)
+}
+
+// forgetGate decides by what is seen alone.
+func forgetGate(s gang.GateSnapshot, now time.Time) gang.GateDecision {
+	s.Gate = &grovev1alpha1.StartGate{}
+	return gang.DecideGate(s, now)
+}
+
 func TestTheModelFindsWrongDecisions(t *testing.T) {
 	world := Config{Name: "seed", Sizes: []int32{2, 1}, MaxRestarts: 1, Failures: 2, Deletions: 1, Exits: 1}
 	two := func(c *Config) { c.Sizes, c.Exits, c.Deletions, c.MaxRestarts = []int32{1, 1}, 0, 0, 2 }
+	barrier := func(c *Config) { two(c); c.Barrier, c.MaxRestarts, c.Failures = true, 1, 1 }
 	tests := map[string]struct {
 		decide func(*Decisions)
 		tweak  func(*Config)
@@ -189,6 +243,26 @@ func TestTheModelFindsWrongDecisions(t *testing.T) {
 		"takes an exit on demand for success": {
 			decide: func(d *Decisions) { d.Clique = countLateExits },
 			want:   "counts as completed and did not succeed",
+		},
+		"opens a gate by pods of an earlier attempt": {
+			decide: func(d *Decisions) { d.Gate = atGate(takeOldPods) },
+			tweak:  barrier,
+			want:   "is open in attempt 1 though not all pods have come",
+		},
+		"opens a gate while a pod is missing": {
+			decide: func(d *Decisions) { d.Gate = atGate(wantFewer) },
+			tweak:  func(c *Config) { barrier(c); c.Sizes = []int32{2} },
+			want:   "is open in attempt 0 though not all pods have come",
+		},
+		"opens a gate by a cache that is behind": {
+			decide: func(d *Decisions) { d.Gate = trustTheCache },
+			tweak:  func(c *Config) { barrier(c); c.Freezes = 1 },
+			want:   "is open in attempt 1 though not all pods have come",
+		},
+		"shuts a gate again": {
+			decide: func(d *Decisions) { d.Gate = forgetGate },
+			tweak:  barrier,
+			want:   "is shut in attempt 0",
 		},
 		"is Failed before its pods are gone": {
 			decide: func(d *Decisions) { d.Set = failWithoutLooking },

@@ -25,9 +25,11 @@ const (
 	unready
 	succeeded
 	failed
+	// waiting is where a pod has come to the barrier.
+	waiting
 )
 
-var lifeNames = [...]string{"absent", "Pending", "Ready", "Unready", "Succeeded", "Failed"}
+var lifeNames = [...]string{"absent", "Pending", "Ready", "Unready", "Succeeded", "Failed", "Waiting"}
 
 // pod is one pod in few bits, so that a state is small.
 //
@@ -37,12 +39,14 @@ var lifeNames = [...]string{"absent", "Pending", "Ready", "Unready", "Succeeded"
 //	5    stray: made by a request whose live read was out of date when it was carried out
 //	6-7  tick at which it ended
 //	8-10 generation: how many pods of this name there have been; it makes the UID
+//	11   it has passed the barrier
 type pod uint16
 
 const (
 	terminatingBit pod = 1 << 3
 	evidenceBit    pod = 1 << 4
 	strayBit       pod = 1 << 5
+	passedBit      pod = 1 << 11
 	endedShift         = 6
 	endedMask      pod = 3 << endedShift
 	genShift           = 8
@@ -66,7 +70,7 @@ func (p pod) active() bool { return p.exists() && !p.ended() }
 
 func (p pod) phase() corev1.PodPhase {
 	switch p.life() {
-	case pending:
+	case pending, waiting:
 		return corev1.PodPending
 	case succeeded:
 		return corev1.PodSucceeded
@@ -99,7 +103,9 @@ func slotOf(number int, attempt int32) int { return number*maxAttempts + int(att
 type world struct {
 	Set     uint16
 	Cliques [maxCliques]uint16
-	Pods    podSet
+	// Gate is not cached: a write by an older one is a conflict.
+	Gate uint16
+	Pods podSet
 }
 
 // Kinds of caches.
@@ -166,6 +172,9 @@ type history struct {
 	// Broken has a bit for each attempt in which a clique was below its minimum after a pod
 	// of it had failed, was lost or became unready.
 	Broken uint8
+	// Gathered has a bit for each clique and attempt of which all pods have been at the
+	// barrier at once.
+	Gathered uint8
 }
 
 // state is all there is at one moment. It holds no pointers: two equal states have the

@@ -29,6 +29,9 @@ func worlds() []exploration {
 		// A clique that is still being made when another fails.
 		fast(Config{Name: "strays", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 2}),
 		fast(Config{Name: "exits", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Flaps: 1, Exits: 1}),
+		// Containers that start together, anew in each attempt.
+		fast(Config{Name: "barrier", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Crashes: 1, Barrier: true}),
+		fast(Config{Name: "barrier-stale", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Freezes: 1, Barrier: true}),
 		fast(Config{Name: "deletion", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Deleted: true}),
 
 		deep(Config{Name: "deep-restarts", Sizes: []int32{2, 1}, MaxRestarts: 2, Failures: 3}, most),
@@ -40,6 +43,7 @@ func worlds() []exploration {
 		deep(Config{Name: "deep-forgetful", Sizes: []int32{1, 1}, MaxRestarts: 2, Failures: 2, Freezes: 1, ForgetOwnWrites: true}, most),
 		deep(Config{Name: "deep-delay", Sizes: []int32{3}, MinAvailable: []int32{2}, MaxRestarts: 1, Failures: 2, TerminationDelay: 1, Ticks: 2}, most),
 		deep(Config{Name: "deep-runtime", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, MaxRuntime: 1, Ticks: 2}, most),
+		deep(Config{Name: "deep-barrier", Sizes: []int32{2, 1}, MaxRestarts: 1, Failures: 1, Deletions: 1, Freezes: 1, Barrier: true}, most),
 		deep(Config{Name: "deep-exits", Sizes: []int32{1, 1}, MaxRestarts: 1, Failures: 1, Deletions: 1, Flaps: 1, Exits: 1}, most),
 	}
 }
