@@ -135,7 +135,7 @@ func newClique(pcs *grovev1alpha1.PodCliqueSet, i int) *grovev1alpha1.PodClique 
 	name := naming.StandaloneClique(pcs.Name, 0, cliqueNames[i])
 	clique := &grovev1alpha1.PodClique{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, UID: types.UID(name), Generation: 1, ResourceVersion: "1",
+			Namespace: namespace, Name: name, UID: types.UID(name), ResourceVersion: "1",
 			Labels:     map[string]string{labels.ReplicaIndex: labels.Index(0)},
 			Finalizers: []string{labels.PodCliqueFinalizer},
 			OwnerReferences: []metav1.OwnerReference{

@@ -200,10 +200,16 @@ func (g *Guard) try(ctx context.Context, lifetime time.Duration) error {
 	if err != nil {
 		return err
 	}
-	g.follow(reading)
 	if err := g.readRecord(ctx, lifetime); err != nil {
 		return err
 	}
+	if reading.ID == "" && g.record.ID != "" {
+		// Another server may have given etcd its identity, and recorded it, after the reading.
+		if reading, err = g.etcd.read(ctx); err != nil {
+			return err
+		}
+	}
+	g.follow(reading)
 	situation := Situation{Reading: reading, Record: g.record, Memory: g.memory, Evidence: g.recentEvidence(), ConfigMap: g.configMap}
 	decision := Decide(situation)
 	// What was found a while ago keeps the server shut, and never opens it.

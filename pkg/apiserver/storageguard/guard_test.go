@@ -211,6 +211,34 @@ func TestServersThatStartTogetherAgreeOnOneIdentity(t *testing.T) {
 	}
 }
 
+// Between a server's look at etcd and at the record, another one may be the first.
+func TestAServerThatIsOvertakenAtTheStartDoesNotShut(t *testing.T) {
+	etcd, w := startEtcd(t), newWorld(t)
+	overtaken := false
+	w.core.PrependReactor("get", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if overtaken {
+			return false, nil, nil
+		}
+		overtaken = true
+		reading, err := etcd.bootstrap(t.Context(), "of-the-other")
+		if err != nil {
+			return true, nil, err
+		}
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "copse-system", Name: ConfigMapName}}
+		Record{ID: reading.ID, Revision: reading.Revision}.write(record)
+		return false, nil, w.core.Tracker().Create(action.GetResource(), record, "copse-system")
+	})
+	s := w.server(etcd)
+	s.look(t.Context())
+	s.is(t, "")
+	if len(s.replaced) > 0 || s.memory.ID != "of-the-other" {
+		t.Errorf("it knows the identity %q; %v", s.memory.ID, s.replaced)
+	}
+	if got := w.warnings(); len(got) > 0 {
+		t.Errorf("events: %q", got)
+	}
+}
+
 func TestTheRecordIsMadeAgainWithAWarning(t *testing.T) {
 	etcd, w := startEtcd(t), newWorld(t)
 	s := w.server(etcd)
