@@ -1,0 +1,366 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
+	"github.com/copse-dev/copse/pkg/podspec"
+	"github.com/copse-dev/copse/test/lots"
+)
+
+// nodes are all nodes together, with room for so many pods, their kubelets and the
+// scheduler, which places the members of a gang together or not at all.
+type nodes struct {
+	life     *life
+	capacity int
+	pods     []*podOnNode
+	// placed are the gangs, each in an attempt, that were placed once.
+	placed map[string]bool
+	// answers are what the scheduler has said of them.
+	answers map[string]string
+	uids    int
+	// lossy says that some pods fail or are lost, and slow that some take long to start;
+	// both in early attempts alone, so that a set may come to its end.
+	lossy, slow bool
+	lost        int
+}
+
+// podOnNode is a pod and what will become of it.
+type podOnNode struct {
+	*corev1.Pod
+	owner types.UID
+	// group is the gang that it is placed with, in an attempt; empty for one of its own.
+	group string
+	// since is when it came to where it is.
+	since time.Time
+	// start is how long it takes until the pod starts, and works how long its work takes.
+	start, works time.Duration
+	// fails says that its work fails, and vanishes that it is deleted in its work.
+	fails, vanishes bool
+}
+
+func newNodes(l *life) nodes {
+	n := nodes{life: l, placed: map[string]bool{}, answers: map[string]string{}, capacity: lots.CountPods(l.set), lossy: l.lots.IntN(4) == 0, slow: l.lots.IntN(3) == 0}
+	if l.lots.IntN(3) == 0 {
+		n.capacity = l.lots.IntN(n.capacity)
+	}
+	return n
+}
+
+// groupOf is the key of a gang in its attempt.
+func groupOf(podGang *schedulerv1alpha1.PodGang) string {
+	return podGang.Name + "/" + podGang.Labels[labels.RestartAttempt]
+}
+
+// create makes a pod as its controller does, with its waiter.
+func (n *nodes) create(clique *grovev1alpha1.PodClique, index int32, podGang *schedulerv1alpha1.PodGang) {
+	n.life.record.checkCreation(n.life, clique)
+	context := podspec.ContextOf(n.life.set, clique, "cluster.local")
+	context.Waiter = podspec.Waiter{Image: "example.com/start-gate"}
+	pod := podspec.Render(clique, index, context)
+	if slices.ContainsFunc(n.pods, func(p *podOnNode) bool { return p.Name == pod.Name }) {
+		// The name is taken until the old one is gone.
+		return
+	}
+	n.uids++
+	pod.UID = types.UID(fmt.Sprintf("pod-%d", n.uids))
+	pod.Status.Phase = corev1.PodPending
+	p := &podOnNode{Pod: pod, owner: clique.UID, since: n.life.now}
+	if index < min(ptr.Deref(clique.Spec.MinAvailable, clique.Spec.Replicas), clique.Spec.Replicas) {
+		p.group = groupOf(podGang)
+	}
+	lots := n.life.lots
+	p.start, p.works = time.Duration(lots.IntN(3))*time.Second, time.Duration(1+lots.IntN(30))*time.Second
+	if early := clique.Spec.Attempt < 2; early && n.slow && lots.IntN(6) == 0 {
+		p.start += time.Duration(lots.IntN(120)) * time.Second
+	} else if early && n.lossy && n.lost < 3 && lots.IntN(12) == 0 {
+		n.lost++
+		// Elsewhere a container that fails only starts again.
+		p.fails = lots.IntN(2) == 0 && n.life.isTraining() && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+		p.vanishes = !p.fails
+	}
+	n.pods = append(n.pods, p)
+	n.changed(p)
+}
+
+// changed tells those who watch a pod.
+func (n *nodes) changed(p *podOnNode) {
+	n.life.writes++
+	n.life.record.remember(n.life, p)
+	n.life.enqueue(pass{"clique", p.Labels[labels.PodClique]})
+	if p.Spec.NodeName == "" || p.hasEnded() {
+		n.life.enqueue(pass{"scheduler", ""})
+	}
+	if p.hasEnded() {
+		n.life.enqueue(pass{"set", ""})
+	}
+}
+
+// remove asks for the deletion of a pod.
+func (n *nodes) remove(uid types.UID) {
+	for _, p := range n.pods {
+		if p.UID != uid || p.DeletionTimestamp != nil {
+			continue
+		}
+		if p.Spec.NodeName == "" || p.hasEnded() {
+			n.drop(p)
+			return
+		}
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(n.life.now.Add(30*time.Second))), ptr.To[int64](30)
+		p.since = n.life.now
+		n.changed(p)
+	}
+}
+
+func (n *nodes) drop(gone *podOnNode) {
+	n.pods = slices.DeleteFunc(n.pods, func(p *podOnNode) bool { return p == gone })
+	n.life.enqueue(pass{"scheduler", ""})
+	n.life.enqueue(pass{"set", ""})
+	n.changed(gone)
+}
+
+// room is how many more pods fit.
+func (n *nodes) room() int {
+	room := n.capacity
+	for _, p := range n.pods {
+		if p.Spec.NodeName != "" && !p.hasEnded() {
+			room--
+		}
+	}
+	return room
+}
+
+// fit says that pods fit at once.
+func (n *nodes) fit(pods ...*podOnNode) bool {
+	return len(pods) <= n.room() && !slices.ContainsFunc(pods, func(p *podOnNode) bool { return lots.FitsNowhere(&p.Spec) })
+}
+
+// schedule places what fits, in any order.
+func (n *nodes) schedule() {
+	for _, i := range n.life.lots.Perm(len(n.pods)) {
+		switch p := n.pods[i]; {
+		case p.Spec.NodeName != "":
+		case p.group != "" && !n.placed[p.group]:
+			members, complete := n.members(p.group)
+			if complete && n.fit(members...) {
+				n.placed[p.group] = true
+				for _, member := range members {
+					n.bind(member)
+				}
+			}
+			n.answer(p.group, members, complete)
+		case n.fit(p):
+			n.bind(p)
+		}
+	}
+}
+
+// members are the pods of a gang in an attempt, and whether all are there.
+func (n *nodes) members(group string) (members []*podOnNode, complete bool) {
+	for _, p := range n.pods {
+		if p.group == group && p.Spec.NodeName == "" {
+			members = append(members, p)
+		}
+	}
+	need := int32(0)
+	for _, podGang := range n.life.gangs() {
+		if groupOf(podGang) == group {
+			for _, pods := range podGang.Spec.PodGroups {
+				need += pods.MinReplicas
+			}
+		}
+	}
+	return members, need > 0 && len(members) >= int(need)
+}
+
+// answer tells what the scheduler makes of a gang, if that is news.
+func (n *nodes) answer(group string, members []*podOnNode, complete bool) {
+	answer := ""
+	switch {
+	case n.placed[group]:
+		answer = schedulerv1alpha1.ReasonPodGangScheduled
+	case complete:
+		answer = fmt.Sprintf("%d pods do not fit", len(members))
+	}
+	if answer != n.answers[group] {
+		n.answers[group] = answer
+		name, _, _ := strings.Cut(group, "/")
+		n.life.enqueue(pass{"gang", name})
+	}
+}
+
+// observe is what the scheduler has said of a gang.
+func (n *nodes) observe(podGang *schedulerv1alpha1.PodGang) (scheduled bool, reason, message string) {
+	switch answer := n.answers[groupOf(podGang)]; answer {
+	case "":
+		return false, "", ""
+	case schedulerv1alpha1.ReasonPodGangScheduled:
+		return true, answer, ""
+	default:
+		return false, schedulerv1alpha1.ReasonNotEnoughResources, answer
+	}
+}
+
+func (n *nodes) bind(p *podOnNode) {
+	p.Spec.NodeName = "node"
+	p.since = n.life.now
+	n.changed(p)
+}
+
+// due are what the kubelets can do now.
+func (n *nodes) due() []func() {
+	var out []func()
+	for _, p := range n.pods {
+		if at, do := n.step(p); do != nil && !at.After(n.life.now) {
+			out = append(out, func() {
+				p.since = n.life.now
+				do()
+			})
+		}
+	}
+	return out
+}
+
+// next is when the first of them can do something; zero when none can.
+func (n *nodes) next() time.Time {
+	var next time.Time
+	for _, p := range n.pods {
+		if at, do := n.step(p); do != nil && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// step is what happens to a pod next, and when.
+func (n *nodes) step(p *podOnNode) (time.Time, func()) {
+	act := func(change func()) func() {
+		return func() {
+			change()
+			n.changed(p)
+		}
+	}
+	switch {
+	case p.Spec.NodeName == "":
+		return time.Time{}, nil
+	case p.DeletionTimestamp != nil:
+		return p.since.Add(time.Second), func() { n.drop(p) }
+	case p.hasEnded():
+		return time.Time{}, nil
+	case p.waiter() != nil && len(p.Status.InitContainerStatuses) == 0:
+		return p.since.Add(p.start), act(func() {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: p.waiter().Name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		})
+	case p.waits():
+		switch code, ends := n.look(p); {
+		case ends && code == 0:
+			return n.life.now, act(func() { p.pass(n.life.now) })
+		case ends:
+			return n.life.now, act(func() { p.giveUp(n.life.now) })
+		}
+		return time.Time{}, nil
+	case len(p.Status.InitContainerStatuses) > 0 && p.Status.InitContainerStatuses[0].State.Terminated == nil:
+		// The kubelet waits before it lets the waiter try again: it would find the same.
+		return time.Time{}, nil
+	case p.Status.Phase == corev1.PodPending:
+		return p.since.Add(p.start), act(func() { p.run(n.life.now) })
+	case !p.isReady():
+		return p.since.Add(time.Second), act(func() { p.setReady(true) })
+	case p.vanishes:
+		return p.since.Add(p.works), func() { n.remove(p.UID) }
+	case !n.life.isTraining():
+		return time.Time{}, nil
+	}
+	return p.since.Add(p.works), act(func() { p.exit(n.life.now) })
+}
+
+func (p *podOnNode) waiter() *corev1.Container {
+	i := slices.IndexFunc(p.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == naming.BarrierContainer || c.Name == naming.OrderContainer
+	})
+	if i < 0 {
+		return nil
+	}
+	return &p.Spec.InitContainers[i]
+}
+
+// waits says that the waiter runs.
+func (p *podOnNode) waits() bool {
+	return len(p.Status.InitContainerStatuses) > 0 && p.Status.InitContainerStatuses[0].State.Running != nil
+}
+
+// look is what the waiter does: it reads its own gate, and there the entry that its
+// arguments name.
+func (n *nodes) look(p *podOnNode) (code int32, ends bool) {
+	arguments := map[string]string{}
+	for _, argument := range p.waiter().Args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(argument, "--"), "=")
+		arguments[name] = value
+	}
+	for _, have := range n.life.replicas {
+		if gate := have.gates[arguments["gate"]]; gate != nil {
+			for _, entry := range gate.Status.Cliques {
+				if entry.Name == arguments["podclique"] && fmt.Sprint(entry.Attempt) == arguments["attempt"] {
+					return map[bool]int32{true: 1}[entry.Expired], entry.Open || entry.Expired
+				}
+			}
+		}
+	}
+	return 0, false
+}
+
+// pass ends the waiter with 0; the pod's own containers start.
+func (p *podOnNode) pass(now time.Time) {
+	p.Status.InitContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(now)}}
+	p.run(now)
+}
+
+// giveUp ends the waiter with 1.
+func (p *podOnNode) giveUp(now time.Time) {
+	status := &p.Status.InitContainerStatuses[0]
+	failed := &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.NewTime(now)}
+	if p.Spec.RestartPolicy == corev1.RestartPolicyNever {
+		status.State, p.Status.Phase = corev1.ContainerState{Terminated: failed}, corev1.PodFailed
+		return
+	}
+	status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	status.LastTerminationState.Terminated = failed
+}
+
+func (p *podOnNode) run(now time.Time) {
+	p.Status.Phase = corev1.PodRunning
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now)}}}}
+	p.setReady(false)
+}
+
+// exit ends a pod of Training.
+func (p *podOnNode) exit(now time.Time) {
+	code := map[bool]int32{true: 1}[p.fails]
+	p.Status.Phase = map[bool]corev1.PodPhase{true: corev1.PodFailed, false: corev1.PodSucceeded}[p.fails]
+	p.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(now)}}
+	p.setReady(false)
+}
+
+func (p *podOnNode) isReady() bool {
+	return len(p.Status.Conditions) > 0 && p.Status.Conditions[0].Status == corev1.ConditionTrue
+}
+
+func (p *podOnNode) setReady(ready bool) {
+	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[ready]
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+}
+
+func (l *life) isTraining() bool {
+	return l.set.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining
+}

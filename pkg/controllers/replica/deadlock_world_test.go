@@ -1,0 +1,263 @@
+package replica
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/test/lots"
+)
+
+const (
+	// maxSteps bounds a life that does not come to rest, and maxLife does in its own time.
+	maxSteps = 50000
+	maxLife  = 240 * time.Hour
+)
+
+// engine is what decides when who starts. Tests put mistakes into it.
+type engine struct {
+	plan  func(*grovev1alpha1.PodCliqueSet, int32, observed) plan
+	gate  func(gang.GateSnapshot, time.Time) gang.GateDecision
+	set   func(gang.SetSnapshot, time.Time) gang.SetDecision
+	admit func(*grovev1alpha1.PodCliqueSet) bool
+}
+
+func realEngine() engine {
+	return engine{plan: planReplica, gate: gang.DecideGate, set: gang.DecideSet, admit: func(*grovev1alpha1.PodCliqueSet) bool { return false }}
+}
+
+// life is what becomes of one set: the decisions of all controllers, and around them
+// nodes and a scheduler. Whose turn it is, is drawn by lot.
+type life struct {
+	engine
+	lot      lots.Lot
+	lots     *rand.Rand
+	rules    *admission
+	now      time.Time
+	began    time.Time
+	set      *grovev1alpha1.PodCliqueSet
+	replicas []observed
+	nodes    nodes
+	// todo are the passes of controllers that something has happened for, and timers when
+	// others want to look again.
+	todo   []pass
+	timers map[pass]time.Time
+	writes int
+	// record is what the judge remembers.
+	record record
+	err    error
+}
+
+// pass is the work of a controller on one object.
+type pass struct{ controller, name string }
+
+func newLife(lot lots.Lot, rules *admission, e engine) *life {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := &life{
+		engine: e, lot: lot, rules: rules, lots: rand.New(rand.NewPCG(lot.Seed, 0x11fe)), now: began, began: began,
+		set: lot.Set.DeepCopy(), timers: map[pass]time.Time{}, record: newRecord(),
+	}
+	l.set.Namespace = "ns"
+	l.nodes = newNodes(l)
+	return l
+}
+
+// run lets the set live until nothing happens any more.
+func (l *life) run() error {
+	for range l.set.Spec.Replicas {
+		l.replicas = append(l.replicas, nothing())
+	}
+	l.enqueueAll()
+	for step := 0; l.err == nil; step++ {
+		if step > maxSteps || l.now.Sub(l.began) > maxLife {
+			return fmt.Errorf("the set does not come to rest: %d steps in %s", step, l.now.Sub(l.began))
+		}
+		due := l.nodes.due()
+		switch n := len(l.todo) + len(due); {
+		case n > 0:
+			if choice := l.lots.IntN(n); choice < len(l.todo) {
+				p := l.todo[choice]
+				l.todo = slices.Delete(l.todo, choice, choice+1)
+				l.do(p)
+			} else {
+				due[choice-len(l.todo)]()
+			}
+		case l.waitForTime():
+		default:
+			// Whoever was not told that something has happened would find it now.
+			writes := l.writes
+			for _, p := range l.passes() {
+				l.do(p)
+			}
+			if l.writes == writes && len(l.todo) == 0 {
+				return l.err
+			}
+			return fmt.Errorf("nobody was told that there is something to do: %v", l.todo)
+		}
+	}
+	return l.err
+}
+
+// waitForTime lets time go on to when something is due; false when nothing is.
+func (l *life) waitForTime() bool {
+	next := l.nodes.next()
+	for _, at := range l.timers {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	if next.IsZero() {
+		return false
+	}
+	if next.After(l.now) {
+		l.now = next
+	}
+	for p, at := range maps.Clone(l.timers) {
+		if !at.After(l.now) {
+			delete(l.timers, p)
+			l.enqueue(p)
+		}
+	}
+	// Maps have no order, and a life has to be the same each time.
+	slices.SortFunc(l.todo, func(a, b pass) int { return strings.Compare(a.controller+"/"+a.name, b.controller+"/"+b.name) })
+	return true
+}
+
+func (l *life) enqueue(p pass) {
+	if !slices.Contains(l.todo, p) {
+		l.todo = append(l.todo, p)
+	}
+}
+
+func (l *life) enqueueAll() {
+	for _, p := range l.passes() {
+		l.enqueue(p)
+	}
+}
+
+// passes are all that there is to look at.
+func (l *life) passes() []pass {
+	out := []pass{{"set", ""}, {"scheduler", ""}}
+	for i := range l.replicas {
+		out = append(out, pass{"replica", fmt.Sprint(i)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.cliques())) {
+		out = append(out, pass{"clique", name})
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.groups())) {
+		out = append(out, pass{"group", name})
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.gangs())) {
+		out = append(out, pass{"gang", name})
+	}
+	return out
+}
+
+func merged[T any](l *life, of func(observed) map[string]T) map[string]T {
+	out := map[string]T{}
+	for _, have := range l.replicas {
+		maps.Copy(out, of(have))
+	}
+	return out
+}
+
+func (l *life) cliques() map[string]*grovev1alpha1.PodClique {
+	return merged(l, func(o observed) map[string]*grovev1alpha1.PodClique { return o.cliques })
+}
+
+func (l *life) groups() map[string]*grovev1alpha1.PodCliqueScalingGroup {
+	return merged(l, func(o observed) map[string]*grovev1alpha1.PodCliqueScalingGroup { return o.groups })
+}
+
+func (l *life) gangs() map[string]*schedulerv1alpha1.PodGang {
+	return merged(l, func(o observed) map[string]*schedulerv1alpha1.PodGang { return o.gangs })
+}
+
+func (l *life) gates() map[string]*grovev1alpha1.StartGate {
+	return merged(l, func(o observed) map[string]*grovev1alpha1.StartGate { return o.gates })
+}
+
+// replicaOf is where the children are that an object is one of.
+func (l *life) replicaOf(obj client.Object) (int32, observed) {
+	index, _ := replicaOf(obj)
+	return index, l.replicas[index]
+}
+
+// store puts an object where it is read from, and tells those who watch it.
+func (l *life) store(before, obj client.Object) {
+	l.writes++
+	if set, ok := obj.(*grovev1alpha1.PodCliqueSet); ok {
+		l.set = set
+	} else {
+		_, have := l.replicaOf(obj)
+		have.put(obj)
+	}
+	l.tell(before, obj)
+}
+
+// put is add without a copy.
+func (o observed) put(obj client.Object) {
+	switch obj := obj.(type) {
+	case *corev1.Service:
+		o.services[obj.Name] = obj
+	case *grovev1alpha1.PodCliqueScalingGroup:
+		o.groups[obj.Name] = obj
+	case *grovev1alpha1.PodClique:
+		o.cliques[obj.Name] = obj
+	case *schedulerv1alpha1.PodGang:
+		o.gangs[obj.Name] = obj
+	case *grovev1alpha1.StartGate:
+		o.gates[obj.Name] = obj
+	case *corev1.ConfigMap:
+		o.configMaps[obj.Name] = obj
+	}
+}
+
+// created stores a new object as the server would.
+func (l *life) created(obj client.Object) {
+	if errs, err := l.rules.create(obj); err != nil || len(errs) > 0 {
+		l.fail("the server refuses to create %s %s: %v %v", kindOf(obj), obj.GetName(), err, errs)
+		return
+	}
+	l.store(nil, obj)
+}
+
+// updated stores a change of an object, or of its status alone.
+func (l *life) updated(obj, before client.Object, status bool) {
+	if err := l.rules.update(obj, before, status); err != nil {
+		l.fail("the server refuses to update %s %s: %v", kindOf(obj), obj.GetName(), err)
+		return
+	}
+	l.store(before, obj)
+}
+
+func (l *life) fail(format string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (l *life) podsOf(uid types.UID) []gang.Pod {
+	var out []gang.Pod
+	for _, p := range l.nodes.pods {
+		if p.owner != uid {
+			continue
+		}
+		pod, err := gang.NewPod(p.Pod)
+		if err != nil {
+			l.fail("read a pod: %v", err)
+		}
+		out = append(out, pod)
+	}
+	return out
+}
