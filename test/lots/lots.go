@@ -133,7 +133,7 @@ func (d *draw) all() {
 	}
 	d.groups()
 	d.order()
-	if d.oneIn(3) {
+	if d.oneIn(2) {
 		d.barrier()
 	}
 }

@@ -12,7 +12,6 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
-	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/test/lots"
 )
 
@@ -93,7 +92,7 @@ func (l *life) missing() []missingPod {
 // hasStarted says that the containers of a pod that is there have started.
 func (l *life) hasStarted(of podOf) bool {
 	return slices.ContainsFunc(l.nodes.pods, func(p *podOnNode) bool {
-		return p.of() == of && p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) > 0
+		return p.of == of && p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) > 0
 	})
 }
 
@@ -128,7 +127,7 @@ func (l *life) justify(m missingPod) error {
 	if clique == nil {
 		return fmt.Errorf("PodClique %s is never made", u.name)
 	}
-	i := slices.IndexFunc(l.nodes.pods, func(p *podOnNode) bool { return p.of() == podOf{l.current(u), m.index} })
+	i := slices.IndexFunc(l.nodes.pods, func(p *podOnNode) bool { return p.of == podOf{l.current(u), m.index} })
 	podGang := have.gangs[clique.Labels[labels.PodGang]]
 	switch {
 	case podGang == nil:
@@ -197,9 +196,13 @@ func (l *life) judgeTold(replica int32) error {
 	}
 	for _, podGang := range have.gangs {
 		scheduled := meta.FindStatusCondition(podGang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled)
-		if scheduled != nil && scheduled.Reason == schedulerv1alpha1.ReasonNotEnoughResources && scheduled.Message != "" {
-			return nil
+		if scheduled == nil || scheduled.Reason != schedulerv1alpha1.ReasonNotEnoughResources || scheduled.Message == "" {
+			continue
 		}
+		if isBase := podGang.Labels[labels.BasePodGang] == ""; isBase && (waiting == nil || waiting.Status != scheduled.Reason || waiting.Message == "") {
+			return fmt.Errorf("gang %s has no room, and replica %d says that it waits for %+v", podGang.Name, replica, waiting)
+		}
+		return nil
 	}
 	for _, clique := range have.cliques {
 		if clique.Status.ScheduledReplicas < clique.Status.Replicas {
@@ -266,5 +269,3 @@ func (l *life) describe() string {
 	}
 	return out.String()
 }
-
-var _ = naming.Replica

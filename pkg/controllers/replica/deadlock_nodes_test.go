@@ -13,6 +13,7 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/pkg/podspec"
@@ -30,8 +31,8 @@ type nodes struct {
 	// answers are what the scheduler has said of them.
 	answers map[string]string
 	uids    int
-	// lossy says that some pods fail or are lost, and slow that some take long to start;
-	// both in early attempts alone, so that a set may come to its end.
+	// lossy says that some pods fail, are lost or turn bad, and slow that some take long to
+	// start; both in early attempts alone, so that a set may come to its end.
 	lossy, slow bool
 	lost        int
 }
@@ -40,18 +41,22 @@ type nodes struct {
 type podOnNode struct {
 	*corev1.Pod
 	owner types.UID
+	// of says which pod it is, and seen is what the controllers see of it.
+	of   podOf
+	seen gang.Pod
 	// group is the gang that it is placed with, in an attempt; empty for one of its own.
 	group string
 	// since is when it came to where it is.
 	since time.Time
 	// start is how long it takes until the pod starts, and works how long its work takes.
 	start, works time.Duration
-	// fails says that its work fails, and vanishes that it is deleted in its work.
-	fails, vanishes bool
+	// fails says that its work fails, vanishes that it is deleted in its work, and sickens
+	// that it is not Ready any more from then on; sick is when it is so.
+	fails, vanishes, sickens, sick bool
 }
 
 func newNodes(l *life) nodes {
-	n := nodes{life: l, placed: map[string]bool{}, answers: map[string]string{}, capacity: lots.CountPods(l.set), lossy: l.lots.IntN(4) == 0, slow: l.lots.IntN(3) == 0}
+	n := nodes{life: l, placed: map[string]bool{}, answers: map[string]string{}, capacity: lots.CountPods(l.set), lossy: l.lots.IntN(4) == 0, slow: l.lots.IntN(2) == 0}
 	if l.lots.IntN(3) == 0 {
 		n.capacity = l.lots.IntN(n.capacity)
 	}
@@ -76,7 +81,7 @@ func (n *nodes) create(clique *grovev1alpha1.PodClique, index int32, podGang *sc
 	n.uids++
 	pod.UID = types.UID(fmt.Sprintf("pod-%d", n.uids))
 	pod.Status.Phase = corev1.PodPending
-	p := &podOnNode{Pod: pod, owner: clique.UID, since: n.life.now}
+	p := &podOnNode{Pod: pod, owner: clique.UID, since: n.life.now, of: podOf{inAttempt{clique.Name, clique.Spec.Attempt}, index}}
 	if index < min(ptr.Deref(clique.Spec.MinAvailable, clique.Spec.Replicas), clique.Spec.Replicas) {
 		p.group = groupOf(podGang)
 	}
@@ -88,15 +93,33 @@ func (n *nodes) create(clique *grovev1alpha1.PodClique, index int32, podGang *sc
 		n.lost++
 		// Elsewhere a container that fails only starts again.
 		p.fails = lots.IntN(2) == 0 && n.life.isTraining() && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
-		p.vanishes = !p.fails
+		// One that is bad is bad for ever where nothing follows from it.
+		p.sickens = !n.life.isTraining() && n.life.set.Spec.Template.TerminationDelay != nil && isWhole(clique)
+		p.vanishes = !p.fails && !p.sickens
 	}
 	n.pods = append(n.pods, p)
 	n.changed(p)
 }
 
+// isWhole says that a clique needs all of its pods.
+func isWhole(clique *grovev1alpha1.PodClique) bool {
+	return ptr.Deref(clique.Spec.MinAvailable, clique.Spec.Replicas) == clique.Spec.Replicas
+}
+
+// wasAvailable says that the clique of a pod is known to have been available: what never
+// was is not terminated when it is not.
+func (n *nodes) wasAvailable(p *podOnNode) bool {
+	clique := n.life.cliques()[p.of.clique]
+	return clique.Status.WasAvailable && clique.Status.ObservedAttempt == p.of.attempt
+}
+
 // changed tells those who watch a pod.
 func (n *nodes) changed(p *podOnNode) {
 	n.life.writes++
+	var err error
+	if p.seen, err = gang.NewPod(p.Pod); err != nil {
+		n.life.fail("a pod cannot be read: %v", err)
+	}
 	n.life.record.remember(n.life, p)
 	n.life.enqueue(pass{"clique", p.Labels[labels.PodClique]})
 	if p.Spec.NodeName == "" || p.hasEnded() {
@@ -275,8 +298,15 @@ func (n *nodes) step(p *podOnNode) (time.Time, func()) {
 		return time.Time{}, nil
 	case p.Status.Phase == corev1.PodPending:
 		return p.since.Add(p.start), act(func() { p.run(n.life.now) })
+	case p.sick:
+		return time.Time{}, nil
 	case !p.isReady():
 		return p.since.Add(time.Second), act(func() { p.setReady(true) })
+	case p.sickens && n.wasAvailable(p):
+		return p.since.Add(p.works), act(func() {
+			p.sick = true
+			p.setReady(false)
+		})
 	case p.vanishes:
 		return p.since.Add(p.works), func() { n.remove(p.UID) }
 	case !n.life.isTraining():

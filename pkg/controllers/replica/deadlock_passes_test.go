@@ -51,15 +51,9 @@ func (l *life) tell(before, obj client.Object) {
 	l.enqueue(pass{"set", ""})
 	switch obj := obj.(type) {
 	case *grovev1alpha1.PodCliqueSet:
+		// The others look at nothing else of a set either.
 		if old, _ := before.(*grovev1alpha1.PodCliqueSet); passes(old, obj, setChanged()) {
-			for i := range l.replicas {
-				l.enqueue(pass{"replica", labels.Index(int32(i))})
-			}
-		}
-		for _, p := range l.passes() {
-			if p.controller == "clique" || p.controller == "group" {
-				l.enqueue(p)
-			}
+			l.enqueueAll()
 		}
 	case *grovev1alpha1.PodClique:
 		old, _ := before.(*grovev1alpha1.PodClique)
@@ -232,7 +226,8 @@ func (l *life) membership(clique *grovev1alpha1.PodClique, have observed) gang.M
 	}
 	m := gang.Membership{Scheduled: gang.WasScheduled(podGang), BaseScheduled: true}
 	if group := groupIn(podGang, clique.Name); group != nil {
-		m.Known = slices.EqualFunc(group.PodReferences, podsOfGang(clique).PodReferences, func(a, b schedulerv1alpha1.NamespacedName) bool { return a == b })
+		first := naming.Pod(clique.Name, clique.UID, 0, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash])
+		m.Known = len(group.PodReferences) == 0 || group.PodReferences[0].Name == first
 	}
 	if base := clique.Labels[labels.BasePodGang]; base != "" {
 		m.BaseScheduled = have.gangs[base] != nil && gang.WasScheduled(have.gangs[base])

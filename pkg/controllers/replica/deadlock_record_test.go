@@ -129,18 +129,12 @@ func newRecord() record {
 	return record{available: map[inAttempt]int32{}, succeeded: map[inAttempt]int32{}, atBarrier: map[inAttempt]int32{}}
 }
 
-func (p *podOnNode) of() podOf {
-	attempt, _ := labels.ParseIndex(p.Labels[labels.RestartAttempt])
-	index, _ := labels.ParseIndex(p.Labels[labels.PodIndex])
-	return podOf{inAttempt{p.Labels[labels.PodClique], attempt}, index}
-}
-
 // remember looks at a pod that has changed.
 func (r *record) remember(l *life, changed *podOnNode) {
-	key := changed.of()
+	key := changed.of
 	var available, succeeded, atBarrier int32
 	for _, p := range l.nodes.pods {
-		if p.of().inAttempt != key.inAttempt || p.DeletionTimestamp != nil {
+		if p.of.inAttempt != key.inAttempt || p.DeletionTimestamp != nil {
 			continue
 		}
 		if p.Status.Phase == corev1.PodSucceeded {
@@ -195,11 +189,14 @@ func (l *life) unitNamed(replica int32, name string) unit {
 	return unit{}
 }
 
-// checkCreation holds that no pod is made before its stage is on record as open, and before
+// checkCreation holds that no pod is made before its base gang has a place, before its stage is on record as open, and before
 // the earlier members of its own copy were there.
 func (r *record) checkCreation(l *life, clique *grovev1alpha1.PodClique) {
 	index, _ := replicaOf(clique)
 	u := l.unitNamed(index, clique.Name)
+	if base := clique.Labels[labels.BasePodGang]; !l.isPlaced(l.replicas[index], base) {
+		l.fail("a pod of %s is made before its base gang %s has a place", clique.Name, base)
+	}
 	if !isStagedSet(l.set) || l.err != nil || u.place == 0 {
 		return
 	}

@@ -70,7 +70,7 @@ func TestNoSetWaitsForEver(t *testing.T) {
 		}
 		return
 	}
-	seeds := uint64(3000)
+	seeds := uint64(2000)
 	if *huntDeep {
 		seeds = 100000
 	}

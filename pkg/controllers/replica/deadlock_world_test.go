@@ -250,14 +250,9 @@ func (l *life) fail(format string, args ...any) {
 func (l *life) podsOf(uid types.UID) []gang.Pod {
 	var out []gang.Pod
 	for _, p := range l.nodes.pods {
-		if p.owner != uid {
-			continue
+		if p.owner == uid {
+			out = append(out, p.seen)
 		}
-		pod, err := gang.NewPod(p.Pod)
-		if err != nil {
-			l.fail("read a pod: %v", err)
-		}
-		out = append(out, pod)
 	}
 	return out
 }
