@@ -120,7 +120,7 @@ func (l *life) judgeStarted() error {
 func (l *life) justify(m missingPod) error {
 	u := m.unit
 	have := l.replicas[u.replica]
-	if slices.ContainsFunc(u.earlier(l.set, false), func(other unit) bool { return !l.reached(other) }) {
+	if slices.ContainsFunc(u.earlier(l.set, false), func(other unit) bool { return !l.isThere(other) }) {
 		return nil
 	}
 	clique := have.cliques[u.name]
@@ -166,11 +166,11 @@ func (l *life) justifyGate(u unit, p *podOnNode) error {
 		held = []unit{u}
 	}
 	for _, other := range held {
-		if l.record.atBarrier[l.current(other)] < other.clique.Replicas && other.isTarget(l.set) {
+		if l.nodes.count(l.current(other)).atBarrier < other.clique.Replicas && other.isTarget(l.set) {
 			return nil
 		}
 		for _, parent := range other.parents(l.set) {
-			if l.record.available[l.current(parent)] < parent.minimum() {
+			if l.nodes.count(l.current(parent)).available < parent.minimum() {
 				return nil
 			}
 		}
@@ -216,13 +216,7 @@ func (l *life) judgeTold(replica int32) error {
 func (l *life) isAvailable(replica int32) bool {
 	broken := map[string]map[int32]bool{}
 	for _, u := range unitsOf(l.set, replica) {
-		available := int32(0)
-		for index := range u.clique.Replicas {
-			if l.hasStarted(podOf{l.current(u), index}) {
-				available++
-			}
-		}
-		if available >= u.minimum() {
+		if l.nodes.count(l.current(u)).available >= u.minimum() {
 			continue
 		}
 		if u.group == nil {

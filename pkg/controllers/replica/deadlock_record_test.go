@@ -132,24 +132,33 @@ func newRecord() record {
 // remember looks at a pod that has changed.
 func (r *record) remember(l *life, changed *podOnNode) {
 	key := changed.of
-	var available, succeeded, atBarrier int32
-	for _, p := range l.nodes.pods {
-		if p.of.inAttempt != key.inAttempt || p.DeletionTimestamp != nil {
+	now := l.nodes.count(key.inAttempt)
+	r.available[key.inAttempt] = max(r.available[key.inAttempt], now.available)
+	r.succeeded[key.inAttempt] = max(r.succeeded[key.inAttempt], now.succeeded)
+	r.atBarrier[key.inAttempt] = max(r.atBarrier[key.inAttempt], now.atBarrier)
+}
+
+// counts are how many pods of a PodClique have come how far.
+type counts struct{ available, succeeded, atBarrier int32 }
+
+// count counts pods as they are now.
+func (n *nodes) count(of inAttempt) counts {
+	var c counts
+	for _, p := range n.pods {
+		if p.of.inAttempt != of || p.DeletionTimestamp != nil {
 			continue
 		}
 		if p.Status.Phase == corev1.PodSucceeded {
-			succeeded++
+			c.succeeded++
 		}
 		if p.isReady() || p.Status.Phase == corev1.PodSucceeded {
-			available++
+			c.available++
 		}
 		if p.cameToBarrier() {
-			atBarrier++
+			c.atBarrier++
 		}
 	}
-	r.available[key.inAttempt] = max(r.available[key.inAttempt], available)
-	r.succeeded[key.inAttempt] = max(r.succeeded[key.inAttempt], succeeded)
-	r.atBarrier[key.inAttempt] = max(r.atBarrier[key.inAttempt], atBarrier)
+	return c
 }
 
 // cameToBarrier says that the container at the barrier runs, or has ended with 0.
@@ -176,6 +185,16 @@ func (l *life) reached(u unit) bool {
 		return l.record.succeeded[l.current(u)] >= u.clique.Replicas
 	}
 	return l.record.available[l.current(u)] >= u.clique.Replicas
+}
+
+// isThere says that a unit has come to there and has not receded: the stages after it wait
+// for all at once.
+func (l *life) isThere(u unit) bool {
+	now := l.nodes.count(l.current(u))
+	if u.waitsToSucceed(l.set) {
+		return now.succeeded >= u.clique.Replicas
+	}
+	return now.available >= u.clique.Replicas
 }
 
 // unitNamed is the unit that a PodClique stands for.

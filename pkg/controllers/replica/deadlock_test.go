@@ -72,7 +72,7 @@ func TestNoSetWaitsForEver(t *testing.T) {
 	}
 	seeds := uint64(2000)
 	if *huntDeep {
-		seeds = 100000
+		seeds = 50000
 	}
 	ends := hunt(t, seeds, realEngine(), func(seed uint64, err error) { t.Errorf("seed %d: %v", seed, err) })
 	for _, end := range []string{endRefused, endStarted, endSucceeded, endFailed, endWaiting} {
