@@ -51,6 +51,9 @@ func TestNoSetDrawnByLotWaitsForEver(t *testing.T) {
 		mu    sync.Mutex
 		ends  = map[string]int{}
 		began = time.Now()
+		// The slowest set, and when it had come to its end.
+		slow    time.Duration
+		slowest uint64
 	)
 	t.Run("sets", func(t *testing.T) {
 		for n := range min(namespaces, sets) {
@@ -70,13 +73,16 @@ func TestNoSetDrawnByLotWaitsForEver(t *testing.T) {
 						mu.Lock()
 						defer mu.Unlock()
 						ends[end]++
+						if took := time.Since(began); took > slow {
+							slow, slowest = took, seed
+						}
 					})
 				}
 				group.Wait()
 			})
 		}
 	})
-	t.Logf("%d sets after %s: %v", sets, time.Since(began).Round(time.Second), ends)
+	t.Logf("%d sets after %s, the last of seed %d: %v", sets, slow.Round(time.Second), slowest, ends)
 }
 
 // huntOnCluster brings a set to its end, and says which.
@@ -184,4 +190,3 @@ func saysNoRoom(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet) error {
 	}
 	return errors.New("no gang says that there is no room")
 }
-

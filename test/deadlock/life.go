@@ -1,4 +1,4 @@
-package replica
+package deadlock
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/replica"
 	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/test/lots"
 )
 
@@ -26,14 +27,16 @@ const (
 
 // engine is what decides when who starts. Tests put mistakes into it.
 type engine struct {
-	plan  func(*grovev1alpha1.PodCliqueSet, int32, observed) plan
-	gate  func(gang.GateSnapshot, time.Time) gang.GateDecision
-	set   func(gang.SetSnapshot, time.Time) gang.SetDecision
-	admit func(*grovev1alpha1.PodCliqueSet) bool
+	plan func(replica.Children, *grovev1alpha1.PodCliqueSet, int32) (create, update, remove []client.Object)
+	gate func(gang.GateSnapshot, time.Time) gang.GateDecision
+	set  func(gang.SetSnapshot, time.Time) gang.SetDecision
+	// admit is a mistake that the server does not refuse, empty for none. Sets without it are
+	// left out.
+	admit string
 }
 
 func realEngine() engine {
-	return engine{plan: planReplica, gate: gang.DecideGate, set: gang.DecideSet, admit: func(*grovev1alpha1.PodCliqueSet) bool { return false }}
+	return engine{plan: replica.Children.Plan, gate: gang.DecideGate, set: gang.DecideSet}
 }
 
 // life is what becomes of one set: the decisions of all controllers, and around them
@@ -46,7 +49,7 @@ type life struct {
 	now      time.Time
 	began    time.Time
 	set      *grovev1alpha1.PodCliqueSet
-	replicas []observed
+	replicas []children
 	nodes    nodes
 	// todo are the passes of controllers that something has happened for, and timers when
 	// others want to look again.
@@ -75,7 +78,7 @@ func newLife(lot lots.Lot, rules *admission, e engine) *life {
 // run lets the set live until nothing happens any more.
 func (l *life) run() error {
 	for range l.set.Spec.Replicas {
-		l.replicas = append(l.replicas, nothing())
+		l.replicas = append(l.replicas, newChildren())
 	}
 	l.enqueueAll()
 	for step := 0; l.err == nil; step++ {
@@ -163,7 +166,7 @@ func (l *life) passes() []pass {
 	return out
 }
 
-func merged[T any](l *life, of func(observed) map[string]T) map[string]T {
+func merged[T any](l *life, of func(children) map[string]T) map[string]T {
 	out := map[string]T{}
 	for _, have := range l.replicas {
 		maps.Copy(out, of(have))
@@ -172,24 +175,24 @@ func merged[T any](l *life, of func(observed) map[string]T) map[string]T {
 }
 
 func (l *life) cliques() map[string]*grovev1alpha1.PodClique {
-	return merged(l, func(o observed) map[string]*grovev1alpha1.PodClique { return o.cliques })
+	return merged(l, func(c children) map[string]*grovev1alpha1.PodClique { return c.cliques })
 }
 
 func (l *life) groups() map[string]*grovev1alpha1.PodCliqueScalingGroup {
-	return merged(l, func(o observed) map[string]*grovev1alpha1.PodCliqueScalingGroup { return o.groups })
+	return merged(l, func(c children) map[string]*grovev1alpha1.PodCliqueScalingGroup { return c.groups })
 }
 
 func (l *life) gangs() map[string]*schedulerv1alpha1.PodGang {
-	return merged(l, func(o observed) map[string]*schedulerv1alpha1.PodGang { return o.gangs })
+	return merged(l, func(c children) map[string]*schedulerv1alpha1.PodGang { return c.gangs })
 }
 
 func (l *life) gates() map[string]*grovev1alpha1.StartGate {
-	return merged(l, func(o observed) map[string]*grovev1alpha1.StartGate { return o.gates })
+	return merged(l, func(c children) map[string]*grovev1alpha1.StartGate { return c.gates })
 }
 
 // replicaOf is where the children are that an object is one of.
-func (l *life) replicaOf(obj client.Object) (int32, observed) {
-	index, _ := replicaOf(obj)
+func (l *life) replicaOf(obj client.Object) (int32, children) {
+	index, _ := labels.ParseIndex(obj.GetLabels()[labels.ReplicaIndex])
 	return index, l.replicas[index]
 }
 
@@ -205,28 +208,41 @@ func (l *life) store(before, obj client.Object) {
 	l.tell(before, obj)
 }
 
-// put is add without a copy.
-func (o observed) put(obj client.Object) {
+// children are what a replica consists of.
+type children struct {
+	// all is how its controller sees it.
+	all     replica.Children
+	groups  map[string]*grovev1alpha1.PodCliqueScalingGroup
+	cliques map[string]*grovev1alpha1.PodClique
+	gangs   map[string]*schedulerv1alpha1.PodGang
+	gates   map[string]*grovev1alpha1.StartGate
+}
+
+func newChildren() children {
+	return children{
+		all: replica.NewChildren(), groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{}, cliques: map[string]*grovev1alpha1.PodClique{},
+		gangs: map[string]*schedulerv1alpha1.PodGang{}, gates: map[string]*grovev1alpha1.StartGate{},
+	}
+}
+
+func (c children) put(obj client.Object) {
+	c.all.Put(obj)
 	switch obj := obj.(type) {
-	case *corev1.Service:
-		o.services[obj.Name] = obj
 	case *grovev1alpha1.PodCliqueScalingGroup:
-		o.groups[obj.Name] = obj
+		c.groups[obj.Name] = obj
 	case *grovev1alpha1.PodClique:
-		o.cliques[obj.Name] = obj
+		c.cliques[obj.Name] = obj
 	case *schedulerv1alpha1.PodGang:
-		o.gangs[obj.Name] = obj
+		c.gangs[obj.Name] = obj
 	case *grovev1alpha1.StartGate:
-		o.gates[obj.Name] = obj
-	case *corev1.ConfigMap:
-		o.configMaps[obj.Name] = obj
+		c.gates[obj.Name] = obj
 	}
 }
 
 // created stores a new object as the server would.
 func (l *life) created(obj client.Object) {
 	if errs, err := l.rules.create(obj); err != nil || len(errs) > 0 {
-		l.fail("the server refuses to create %s %s: %v %v", kindOf(obj), obj.GetName(), err, errs)
+		l.fail("the server refuses to create %T %s: %v %v", obj, obj.GetName(), err, errs)
 		return
 	}
 	l.store(nil, obj)
@@ -235,7 +251,7 @@ func (l *life) created(obj client.Object) {
 // updated stores a change of an object, or of its status alone.
 func (l *life) updated(obj, before client.Object, status bool) {
 	if err := l.rules.update(obj, before, status); err != nil {
-		l.fail("the server refuses to update %s %s: %v", kindOf(obj), obj.GetName(), err)
+		l.fail("the server refuses to update %T %s: %v", obj, obj.GetName(), err)
 		return
 	}
 	l.store(before, obj)
@@ -255,4 +271,9 @@ func (l *life) podsOf(uid types.UID) []gang.Pod {
 		}
 	}
 	return out
+}
+
+// isTraining says that pods finish.
+func (l *life) isTraining() bool {
+	return l.set.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining
 }

@@ -1,4 +1,4 @@
-package replica
+package deadlock
 
 import (
 	"slices"
@@ -211,7 +211,7 @@ func (l *life) unitNamed(replica int32, name string) unit {
 // checkCreation holds that no pod is made before its base gang has a place, before its stage is on record as open, and before
 // the earlier members of its own copy were there.
 func (r *record) checkCreation(l *life, clique *grovev1alpha1.PodClique) {
-	index, _ := replicaOf(clique)
+	index, _ := l.replicaOf(clique)
 	u := l.unitNamed(index, clique.Name)
 	if base := clique.Labels[labels.BasePodGang]; !l.isPlaced(l.replicas[index], base) {
 		l.fail("a pod of %s is made before its base gang %s has a place", clique.Name, base)
@@ -258,7 +258,7 @@ func (l *life) checkStages(next *grovev1alpha1.PodCliqueSet) {
 // checkGate holds that no gate is opened before what it waits for was there, and that none
 // is closed.
 func (l *life) checkGate(before, after *grovev1alpha1.StartGate) {
-	index, _ := replicaOf(after)
+	index, _ := l.replicaOf(after)
 	wasOpen := map[inAttempt]bool{}
 	for _, entry := range before.Status.Cliques {
 		wasOpen[inAttempt{entry.Name, entry.Attempt}] = entry.Open

@@ -1,4 +1,4 @@
-package replica
+package deadlock
 
 import (
 	"maps"
@@ -6,14 +6,12 @@ import (
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/replica"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
@@ -49,16 +47,19 @@ func (l *life) do(p pass) {
 // for a new object.
 func (l *life) tell(before, obj client.Object) {
 	l.enqueue(pass{"set", ""})
-	switch obj := obj.(type) {
-	case *grovev1alpha1.PodCliqueSet:
+	if set, ok := obj.(*grovev1alpha1.PodCliqueSet); ok {
 		// The others look at nothing else of a set either.
-		if old, _ := before.(*grovev1alpha1.PodCliqueSet); passes(old, obj, setChanged()) {
+		if replica.Hears(before, set, true) {
 			l.enqueueAll()
 		}
+		return
+	}
+	_, have := l.replicaOf(obj)
+	if replica.Hears(before, obj, len(have.gates) > 0) {
+		l.enqueue(pass{"replica", obj.GetLabels()[labels.ReplicaIndex]})
+	}
+	switch obj := obj.(type) {
 	case *grovev1alpha1.PodClique:
-		old, _ := before.(*grovev1alpha1.PodClique)
-		_, have := l.replicaOf(obj)
-		l.tellReplica(obj, passes(old, obj, cliqueChanged()) || (len(have.gates) > 0 && passes(old, obj, atGateChanged())))
 		l.enqueue(pass{"clique", obj.Name})
 		l.enqueue(pass{"gang", obj.Labels[labels.PodGang]})
 		if group := obj.Labels[labels.ScalingGroup]; group != "" {
@@ -69,41 +70,18 @@ func (l *life) tell(before, obj client.Object) {
 			l.tellCliques(obj, func(*grovev1alpha1.PodClique) bool { return true })
 		}
 	case *grovev1alpha1.PodCliqueScalingGroup:
-		old, _ := before.(*grovev1alpha1.PodCliqueScalingGroup)
-		l.tellReplica(obj, passes(old, obj, groupChanged()))
 		l.enqueue(pass{"group", obj.Name})
 		l.tellCliques(obj, func(*grovev1alpha1.PodClique) bool { return true })
 	case *schedulerv1alpha1.PodGang:
-		old, _ := before.(*schedulerv1alpha1.PodGang)
-		l.tellReplica(obj, passes(old, obj, childChanged[*schedulerv1alpha1.PodGang]()))
 		l.enqueue(pass{"gang", obj.Name})
 		l.enqueue(pass{"scheduler", ""})
 		l.tellCliques(obj, func(c *grovev1alpha1.PodClique) bool {
 			return c.Labels[labels.PodGang] == obj.Name || c.Labels[labels.BasePodGang] == obj.Name
 		})
 	case *grovev1alpha1.StartGate:
-		old, _ := before.(*grovev1alpha1.StartGate)
-		l.tellReplica(obj, passes(old, obj, childChanged[*grovev1alpha1.StartGate]()))
 		for _, name := range slices.Sorted(maps.Keys(l.groups())) {
 			l.enqueue(pass{"group", name})
 		}
-	}
-}
-
-// passes says that a watch lets a change through.
-func passes[T interface {
-	comparable
-	client.Object
-}](before, after T, let predicate.TypedPredicate[T]) bool {
-	if before == *new(T) {
-		return let.Create(event.TypedCreateEvent[T]{Object: after})
-	}
-	return let.Update(event.TypedUpdateEvent[T]{ObjectOld: before, ObjectNew: after})
-}
-
-func (l *life) tellReplica(of client.Object, through bool) {
-	if through {
-		l.enqueue(pass{"replica", of.GetLabels()[labels.ReplicaIndex]})
 	}
 }
 
@@ -141,15 +119,14 @@ func (l *life) passSet() time.Time {
 
 func (l *life) passReplica(index int32) time.Time {
 	have := l.replicas[index]
-	p := l.plan(l.set, index, have)
-	for _, obj := range p.remove {
-		l.fail("%s %s is removed though nobody has asked for it", kindOf(obj), obj.GetName())
+	create, update, remove := l.plan(have.all, l.set, index)
+	for _, obj := range remove {
+		l.fail("%T %s is removed though nobody has asked for it", obj, obj.GetName())
 	}
-	for _, obj := range p.update {
-		before := l.children(index)[kindOf(obj)+obj.GetName()]
-		l.updated(obj, before, false)
+	for _, obj := range update {
+		l.updated(obj, have.before(obj), false)
 	}
-	for _, obj := range p.create {
+	for _, obj := range create {
 		l.created(obj)
 	}
 	gate := have.gates[naming.Replica(l.set.Name, index)]
@@ -166,17 +143,12 @@ func (l *life) passReplica(index int32) time.Time {
 	return decision.Next
 }
 
-// children are what a replica consists of, as it is before a pass changes it.
-func (l *life) children(index int32) map[string]client.Object {
-	out := map[string]client.Object{}
-	have := l.replicas[index]
-	for _, obj := range have.cliques {
-		out[kindOf(obj)+obj.Name] = obj
+// before is an object as it is until a pass changes it.
+func (c children) before(obj client.Object) client.Object {
+	if _, ok := obj.(*grovev1alpha1.PodClique); ok {
+		return c.cliques[obj.GetName()]
 	}
-	for _, obj := range have.gangs {
-		out[kindOf(obj)+obj.Name] = obj
-	}
-	return out
+	return c.gangs[obj.GetName()]
 }
 
 func sameGate(a, b *grovev1alpha1.StartGate) bool {
@@ -219,15 +191,17 @@ func (l *life) passClique(clique *grovev1alpha1.PodClique) time.Time {
 }
 
 // membership is what the gangs of a clique are, as its controller reads them.
-func (l *life) membership(clique *grovev1alpha1.PodClique, have observed) gang.Membership {
+func (l *life) membership(clique *grovev1alpha1.PodClique, have children) gang.Membership {
 	podGang := have.gangs[clique.Labels[labels.PodGang]]
 	if podGang == nil {
 		return gang.Membership{}
 	}
 	m := gang.Membership{Scheduled: gang.WasScheduled(podGang), BaseScheduled: true}
-	if group := groupIn(podGang, clique.Name); group != nil {
-		first := naming.Pod(clique.Name, clique.UID, 0, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash])
-		m.Known = len(group.PodReferences) == 0 || group.PodReferences[0].Name == first
+	for _, group := range podGang.Spec.PodGroups {
+		if group.Name == clique.Name {
+			first := naming.Pod(clique.Name, clique.UID, 0, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash])
+			m.Known = len(group.PodReferences) == 0 || group.PodReferences[0].Name == first
+		}
 	}
 	if base := clique.Labels[labels.BasePodGang]; base != "" {
 		m.BaseScheduled = have.gangs[base] != nil && gang.WasScheduled(have.gangs[base])
@@ -273,9 +247,4 @@ func (l *life) passGang(podGang *schedulerv1alpha1.PodGang) {
 		updated.Status = status
 		l.updated(updated, podGang, true)
 	}
-}
-
-// hasEnded says that no container of a pod runs again.
-func (p *podOnNode) hasEnded() bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }

@@ -1,4 +1,4 @@
-package replica
+package deadlock
 
 import (
 	"fmt"
@@ -155,7 +155,7 @@ func (l *life) justify(m missingPod) error {
 }
 
 // isPlaced says that a gang was placed in its attempt; the name of none is.
-func (l *life) isPlaced(have observed, name string) bool {
+func (l *life) isPlaced(have children, name string) bool {
 	return name == "" || (have.gangs[name] != nil && l.nodes.placed[groupOf(have.gangs[name])])
 }
 

@@ -1,4 +1,4 @@
-package replica
+package deadlock
 
 import (
 	"context"
@@ -87,10 +87,8 @@ func (a *admission) create(obj client.Object) (field.ErrorList, error) {
 		return nil, fmt.Errorf("convert %s: %w", obj.GetName(), err)
 	}
 	rules.main.PrepareForCreate(context.Background(), hub)
-	if errs := rules.main.Validate(context.Background(), hub); len(errs) > 0 {
-		return errs, nil
-	}
-	return nil, a.scheme.Convert(hub, obj, nil)
+	errs := rules.main.Validate(context.Background(), hub)
+	return errs, a.scheme.Convert(hub, obj, nil)
 }
 
 // update does so with a change of an object, or of its status alone.
