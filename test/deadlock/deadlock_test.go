@@ -84,7 +84,7 @@ func TestNoSetWaitsForEver(t *testing.T) {
 		}
 		return
 	}
-	seeds := uint64(2000)
+	seeds := uint64(2500)
 	if *huntDeep {
 		seeds = 50000
 	}

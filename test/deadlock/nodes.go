@@ -55,7 +55,7 @@ type podOnNode struct {
 }
 
 func newNodes(l *life) nodes {
-	n := nodes{life: l, placed: map[string]bool{}, answers: map[string]string{}, capacity: lots.CountPods(l.set), lossy: l.lots.IntN(3) == 0, slow: l.lots.IntN(2) == 0}
+	n := nodes{life: l, placed: map[string]bool{}, answers: map[string]string{}, capacity: lots.CountPods(l.set), lossy: l.lots.IntN(2) == 0, slow: l.lots.IntN(2) == 0}
 	if l.lots.IntN(3) == 0 {
 		n.capacity = l.lots.IntN(n.capacity)
 	}
@@ -86,9 +86,14 @@ func (n *nodes) create(clique *grovev1alpha1.PodClique, index int32, podGang *sc
 	}
 	lots := n.life.lots
 	p.start, p.works = time.Duration(lots.IntN(3))*time.Second, time.Duration(1+lots.IntN(30))*time.Second
+	oneIn := 8
+	if clique.Labels[labels.ScalingGroup] != "" {
+		// What becomes of a copy is the longer story.
+		oneIn = 3
+	}
 	if early := clique.Spec.Attempt < 2; early && n.slow && lots.IntN(6) == 0 {
 		p.start += time.Duration(lots.IntN(120)) * time.Second
-	} else if early && n.lossy && n.lost < 3 && lots.IntN(8) == 0 {
+	} else if early && n.lossy && n.lost < 3 && lots.IntN(oneIn) == 0 {
 		n.lost++
 		// Elsewhere a container that fails only starts again.
 		p.fails = lots.IntN(2) == 0 && n.life.isTraining() && pod.Spec.RestartPolicy == corev1.RestartPolicyNever

@@ -178,7 +178,7 @@ func (d *draw) newClique(name string) grovev1alpha1.PodCliqueTemplateSpec {
 func (d *draw) groups() {
 	var members [2][]string
 	for _, name := range d.names() {
-		if place := d.IntN(6); place < len(members) {
+		if place := d.IntN(5); place < len(members) {
 			members[place] = append(members[place], name)
 		}
 	}
@@ -200,7 +200,7 @@ func (d *draw) groups() {
 // order draws in which order the cliques start.
 func (d *draw) order() {
 	spec := &d.set.Spec
-	switch d.IntN(5) {
+	switch d.IntN(6) {
 	case 0:
 		if d.oneIn(2) {
 			spec.Template.StartupType = ptr.To(grovev1alpha1.CliqueStartupTypeAnyOrder)
@@ -213,7 +213,7 @@ func (d *draw) order() {
 	case 2, 3:
 		spec.Template.StartupType = ptr.To(grovev1alpha1.CliqueStartupTypeExplicit)
 		d.graph()
-	case 4:
+	case 4, 5:
 		spec.StartupPolicy = &grovev1alpha1.StartupPolicy{StartupPolicyOrder: grovev1alpha1.StartupPolicyInOrder, Rules: d.rules()}
 	}
 }
