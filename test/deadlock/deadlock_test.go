@@ -130,6 +130,29 @@ func hunt(seeds, hunters uint64, e engine, found func(seed uint64, err error)) m
 	return ends
 }
 
+// A seed that is printed leads to what was found.
+func TestASeedLeadsToTheSameLife(t *testing.T) {
+	t.Parallel()
+	rules := newAdmission()
+	for seed := range uint64(60) {
+		var lives [2]*life
+		for i := range lives {
+			lives[i] = newLife(lots.Draw(seed, bounds), rules, realEngine())
+			if errs, err := rules.create(lives[i].set); err != nil || len(errs) > 0 {
+				// There is no life.
+				continue
+			}
+			if err := lives[i].run(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		one, other := lives[0], lives[1]
+		if one.writes != other.writes || !one.now.Equal(other.now) || !apiequality.Semantic.DeepEqual(one.set, other.set) {
+			t.Errorf("seed %d: once %d writes in %s, once %d in %s", seed, one.writes, one.now.Sub(one.began), other.writes, other.now.Sub(other.began))
+		}
+	}
+}
+
 // What the hunt is for, it finds: engines with a mistake each let a set wait for ever.
 func TestAMistakeLetsSomeSetWaitForEver(t *testing.T) {
 	t.Parallel()
