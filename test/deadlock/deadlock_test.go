@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,12 @@ var (
 	huntDeep = flag.Bool("hunt.deep", os.Getenv("HUNT_DEEP") != "", "draw many more sets")
 	huntSeed = flag.Uint64("hunt.seed", 0, "draw the set of this seed alone")
 )
+
+func TestMain(m *testing.M) {
+	// Lives are short, and leave much behind.
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 var bounds = lots.Bounds{Pods: 24, TooBig: 12, Timeouts: [2]int32{1, 90}}
 

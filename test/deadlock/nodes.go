@@ -70,9 +70,9 @@ func groupOf(podGang *schedulerv1alpha1.PodGang) string {
 // create makes a pod as its controller does, with its waiter.
 func (n *nodes) create(clique *grovev1alpha1.PodClique, index int32, podGang *schedulerv1alpha1.PodGang) {
 	n.life.record.checkCreation(n.life, clique)
-	context := podspec.ContextOf(n.life.set, clique, "cluster.local")
-	context.Waiter = podspec.Waiter{Image: "example.com/start-gate"}
-	pod := podspec.Render(clique, index, context)
+	around := podspec.ContextOf(n.life.set, clique, "cluster.local")
+	around.Waiter = podspec.Waiter{Image: "example.com/start-gate"}
+	pod := podspec.Render(clique, index, around)
 	if slices.ContainsFunc(n.pods, func(p *podOnNode) bool { return p.Name == pod.Name }) {
 		// The name is taken until the old one is gone.
 		return
@@ -84,25 +84,31 @@ func (n *nodes) create(clique *grovev1alpha1.PodClique, index int32, podGang *sc
 	if index < min(ptr.Deref(clique.Spec.MinAvailable, clique.Spec.Replicas), clique.Spec.Replicas) {
 		p.group = groupOf(podGang)
 	}
-	lots := n.life.lots
-	p.start, p.works = time.Duration(lots.IntN(3))*time.Second, time.Duration(1+lots.IntN(30))*time.Second
+	n.drawFate(p, clique)
+	n.pods = append(n.pods, p)
+	n.changed(p)
+}
+
+// drawFate says what will become of a pod.
+func (n *nodes) drawFate(p *podOnNode, clique *grovev1alpha1.PodClique) {
+	draw, training := n.life.lots, n.life.isTraining()
+	p.start, p.works = time.Duration(draw.IntN(3))*time.Second, time.Duration(1+draw.IntN(30))*time.Second
 	oneIn := 8
 	if clique.Labels[labels.ScalingGroup] != "" {
 		// What becomes of a copy is the longer story.
 		oneIn = 3
 	}
-	if early := clique.Spec.Attempt < 2; early && n.slow && lots.IntN(6) == 0 {
-		p.start += time.Duration(lots.IntN(120)) * time.Second
-	} else if early && n.lossy && n.lost < 3 && lots.IntN(oneIn) == 0 {
+	switch early := clique.Spec.Attempt < 2; {
+	case early && n.slow && draw.IntN(6) == 0:
+		p.start += time.Duration(draw.IntN(120)) * time.Second
+	case early && n.lossy && n.lost < 3 && draw.IntN(oneIn) == 0:
 		n.lost++
 		// Elsewhere a container that fails only starts again.
-		p.fails = lots.IntN(2) == 0 && n.life.isTraining() && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+		p.fails = draw.IntN(2) == 0 && training && p.Spec.RestartPolicy == corev1.RestartPolicyNever
 		// One that is bad is bad for ever where nothing follows from it.
-		p.sickens = !n.life.isTraining() && n.life.set.Spec.Template.TerminationDelay != nil && isWhole(clique)
+		p.sickens = !training && n.life.set.Spec.Template.TerminationDelay != nil && isWhole(clique)
 		p.vanishes = !p.fails && !p.sickens
 	}
-	n.pods = append(n.pods, p)
-	n.changed(p)
 }
 
 // isWhole says that a clique needs all of its pods.
