@@ -91,9 +91,9 @@ func TestNoSetWaitsForEver(t *testing.T) {
 		}
 		return
 	}
-	seeds := uint64(2500)
+	seeds := uint64(2000)
 	if *huntDeep {
-		seeds = 50000
+		seeds = 20000
 	}
 	const hunters = 4
 	ends := hunt(seeds, hunters, realEngine(), func(seed uint64, err error) { t.Errorf("seed %d: %v", seed, err) })

@@ -12,7 +12,6 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
-	"github.com/copse-dev/copse/test/lots"
 )
 
 // The ends that a set may come to.
@@ -39,7 +38,7 @@ func (l *life) judge() (string, error) {
 		return endFailed, nil
 	case status.Phase == grovev1alpha1.PodCliqueSetSucceeded:
 		for replica := range l.set.Spec.Replicas {
-			for _, u := range unitsOf(l.set, replica) {
+			for _, u := range l.unitsOf(replica) {
 				if n := l.record.succeeded[l.current(u)]; n < u.clique.Replicas {
 					return "", fmt.Errorf("the set has succeeded with %d of %d pods of %s", n, u.clique.Replicas, u.name)
 				}
@@ -49,7 +48,7 @@ func (l *life) judge() (string, error) {
 	case len(missing) == 0:
 		return endStarted, l.judgeStarted()
 	}
-	if l.nodes.capacity >= lots.CountPods(l.set) && l.lot.TooBig == "" {
+	if l.nodes.capacity >= l.countPods() && l.lot.TooBig == "" {
 		return "", fmt.Errorf("%s waits for ever though there is room", missing[0])
 	}
 	waiting := map[int32]bool{}
@@ -78,7 +77,7 @@ func (m missingPod) String() string { return fmt.Sprintf("pod %d of %s", m.index
 func (l *life) missing() []missingPod {
 	var out []missingPod
 	for replica := range l.set.Spec.Replicas {
-		for _, u := range unitsOf(l.set, replica) {
+		for _, u := range l.unitsOf(replica) {
 			for index := range u.clique.Replicas {
 				if !l.hasStarted(podOf{l.current(u), index}) {
 					out = append(out, missingPod{u, index})
@@ -96,13 +95,24 @@ func (l *life) hasStarted(of podOf) bool {
 	})
 }
 
+// countPods is how many pods the set should have by now.
+func (l *life) countPods() int {
+	pods := 0
+	for replica := range l.set.Spec.Replicas {
+		for _, u := range l.unitsOf(replica) {
+			pods += int(u.clique.Replicas)
+		}
+	}
+	return pods
+}
+
 // judgeStarted holds what a set says of which every pod has started.
 func (l *life) judgeStarted() error {
 	status := &l.set.Status
 	if l.isTraining() {
 		return fmt.Errorf("every pod has started, and the set never ends: phase %s", status.Phase)
 	}
-	if status.AvailableReplicas != l.set.Spec.Replicas || status.AvailablePods != status.Pods || int(status.Pods) != lots.CountPods(l.set) {
+	if status.AvailableReplicas != l.set.Spec.Replicas || status.AvailablePods != status.Pods || int(status.Pods) != l.countPods() {
 		return fmt.Errorf("every pod is ready, and the set says %d of %d replicas, %d of %d pods", status.AvailableReplicas, l.set.Spec.Replicas, status.AvailablePods, status.Pods)
 	}
 	for _, replica := range status.ReplicaStatuses {
@@ -120,7 +130,7 @@ func (l *life) judgeStarted() error {
 func (l *life) justify(m missingPod) error {
 	u := m.unit
 	have := l.replicas[u.replica]
-	if slices.ContainsFunc(u.earlier(l.set, false), func(other unit) bool { return !l.isThere(other) }) {
+	if slices.ContainsFunc(l.earlier(u, false), func(other unit) bool { return !l.isThere(other) }) {
 		return nil
 	}
 	clique := have.cliques[u.name]
@@ -169,7 +179,7 @@ func (l *life) justifyGate(u unit, p *podOnNode) error {
 		if l.nodes.count(l.current(other)).atBarrier < other.clique.Replicas && other.isTarget(l.set) {
 			return nil
 		}
-		for _, parent := range other.parents(l.set) {
+		for _, parent := range l.parents(other) {
 			if l.nodes.count(l.current(parent)).available < parent.minimum() {
 				return nil
 			}
@@ -215,7 +225,7 @@ func (l *life) judgeTold(replica int32) error {
 // isAvailable says that a replica has what it needs, by its pods.
 func (l *life) isAvailable(replica int32) bool {
 	broken := map[string]map[int32]bool{}
-	for _, u := range unitsOf(l.set, replica) {
+	for _, u := range l.unitsOf(replica) {
 		if l.nodes.count(l.current(u)).available >= u.minimum() {
 			continue
 		}
@@ -227,8 +237,9 @@ func (l *life) isAvailable(replica int32) bool {
 		}
 		broken[u.group.Name][u.copyOf] = true
 	}
-	for _, group := range l.set.Spec.Template.PodCliqueScalingGroups {
-		if ptr.Deref(group.Replicas, 1)-int32(len(broken[group.Name])) < ptr.Deref(group.MinAvailable, 1) {
+	for i := range l.set.Spec.Template.PodCliqueScalingGroups {
+		group := &l.set.Spec.Template.PodCliqueScalingGroups[i]
+		if l.size(replica, group)-int32(len(broken[group.Name])) < ptr.Deref(group.MinAvailable, 1) {
 			return false
 		}
 	}
@@ -239,7 +250,7 @@ func (l *life) isAvailable(replica int32) bool {
 func (l *life) describe() string {
 	var out strings.Builder
 	manifest, err := yaml.Marshal(l.lot.Set)
-	fmt.Fprintf(&out, "seed %d, room for %d of %d pods, %d were lost, after %s\n%s%v\n", l.lot.Seed, l.nodes.capacity, lots.CountPods(l.set), l.nodes.lost, l.now.Sub(l.began), manifest, err)
+	fmt.Fprintf(&out, "seed %d, room for %d of %d pods, %d were lost, after %s\n%s%v\n", l.lot.Seed, l.nodes.capacity, l.countPods(), l.nodes.lost, l.now.Sub(l.began), manifest, err)
 	status, err := yaml.Marshal(l.set.Status)
 	fmt.Fprintf(&out, "status:\n%s%v\n", status, err)
 	for _, have := range l.replicas {

@@ -56,6 +56,8 @@ type life struct {
 	todo   []pass
 	timers map[pass]time.Time
 	writes int
+	// scaleAt is when the user adds a copy to a scaling group; zero for never.
+	scaleAt time.Time
 	// record is what the judge remembers.
 	record record
 	err    error
@@ -72,7 +74,21 @@ func newLife(lot lots.Lot, rules *admission, e engine) *life {
 	}
 	l.set.Namespace = "ns"
 	l.nodes = newNodes(l)
+	if !l.isTraining() && len(l.set.Spec.Template.PodCliqueScalingGroups) > 0 && l.lots.IntN(2) == 0 {
+		l.scaleAt = began.Add(time.Duration(l.lots.IntN(60)) * time.Second)
+	}
 	return l
+}
+
+// scaleOut adds a copy to a scaling group, as a user or an autoscaler does.
+func (l *life) scaleOut() {
+	groups := l.groups()
+	names := slices.Sorted(maps.Keys(groups))
+	before := groups[names[l.lots.IntN(len(names))]]
+	scaled := before.DeepCopy()
+	scaled.Spec.Replicas++
+	l.scaleAt = time.Time{}
+	l.updated(scaled, before, false)
 }
 
 // run lets the set live until nothing happens any more.
@@ -86,6 +102,9 @@ func (l *life) run() error {
 			return fmt.Errorf("the set does not come to rest: %d steps in %s", step, l.now.Sub(l.began))
 		}
 		due := l.nodes.due()
+		if !l.scaleAt.IsZero() && !l.scaleAt.After(l.now) && len(l.groups()) > 0 {
+			due = append(due, l.scaleOut)
+		}
 		switch n := len(l.todo) + len(due); {
 		case n > 0:
 			if choice := l.lots.IntN(n); choice < len(l.todo) {
@@ -114,6 +133,9 @@ func (l *life) run() error {
 // waitForTime lets time go on to when something is due; false when nothing is.
 func (l *life) waitForTime() bool {
 	next := l.nodes.next()
+	if at := l.scaleAt; !at.IsZero() && (next.IsZero() || at.Before(next)) {
+		next = at
+	}
 	for _, at := range l.timers {
 		if next.IsZero() || at.Before(next) {
 			next = at

@@ -19,6 +19,9 @@ import (
 	"github.com/copse-dev/copse/test/lots"
 )
 
+// enough is room for any set.
+const enough = 1000
+
 // nodes are all nodes together, with room for so many pods, their kubelets and the
 // scheduler, which places the members of a gang together or not at all.
 type nodes struct {
@@ -55,9 +58,9 @@ type podOnNode struct {
 }
 
 func newNodes(l *life) nodes {
-	n := nodes{life: l, placed: map[string]bool{}, answers: map[string]string{}, capacity: lots.CountPods(l.set), lossy: l.lots.IntN(2) == 0, slow: l.lots.IntN(2) == 0}
+	n := nodes{life: l, placed: map[string]bool{}, answers: map[string]string{}, capacity: enough, lossy: l.lots.IntN(2) == 0, slow: l.lots.IntN(2) == 0}
 	if l.lots.IntN(3) == 0 {
-		n.capacity = l.lots.IntN(n.capacity)
+		n.capacity = l.lots.IntN(lots.CountPods(l.set))
 	}
 	return n
 }

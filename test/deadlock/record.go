@@ -29,9 +29,18 @@ type unit struct {
 
 func (u unit) minimum() int32 { return ptr.Deref(u.clique.MinAvailable, u.clique.Replicas) }
 
+// size is how many copies a scaling group of a replica has.
+func (l *life) size(replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
+	if object := l.replicas[replica].groups[naming.ScalingGroup(l.set.Name, replica, group.Name)]; object != nil {
+		return object.Spec.Replicas
+	}
+	return ptr.Deref(group.Replicas, 1)
+}
+
 // unitsOf are those of a replica.
-func unitsOf(set *grovev1alpha1.PodCliqueSet, replica int32) []unit {
+func (l *life) unitsOf(replica int32) []unit {
 	var out []unit
+	set := l.set
 	for place := range set.Spec.Template.Cliques {
 		clique := &set.Spec.Template.Cliques[place]
 		i := slices.IndexFunc(set.Spec.Template.PodCliqueScalingGroups, func(g grovev1alpha1.PodCliqueScalingGroupConfig) bool {
@@ -42,7 +51,7 @@ func unitsOf(set *grovev1alpha1.PodCliqueSet, replica int32) []unit {
 			continue
 		}
 		group := &set.Spec.Template.PodCliqueScalingGroups[i]
-		for n := range ptr.Deref(group.Replicas, 1) {
+		for n := range l.size(replica, group) {
 			out = append(out, unit{
 				name: naming.MemberClique(set.Name, replica, group.Name, n, clique.Name), replica: replica, place: place, clique: &clique.Spec,
 				group: group, copyOf: n, base: n < ptr.Deref(group.MinAvailable, 1),
@@ -65,8 +74,8 @@ func (u unit) isTarget(set *grovev1alpha1.PodCliqueSet) bool {
 }
 
 // parents are the units that have to be there before the containers of one start.
-func (u unit) parents(set *grovev1alpha1.PodCliqueSet) []unit {
-	template := &set.Spec.Template
+func (l *life) parents(u unit) []unit {
+	template := &l.set.Spec.Template
 	var names []string
 	switch startupType := ptr.Deref(template.StartupType, ""); {
 	case startupType == grovev1alpha1.CliqueStartupTypeExplicit:
@@ -75,7 +84,7 @@ func (u unit) parents(set *grovev1alpha1.PodCliqueSet) []unit {
 		names = []string{template.Cliques[u.place-1].Name}
 	}
 	var out []unit
-	for _, other := range unitsOf(set, u.replica) {
+	for _, other := range l.unitsOf(u.replica) {
 		ownCopy := u.group != nil && other.group != nil && u.group.Name == other.group.Name
 		if slices.Contains(names, template.Cliques[other.place].Name) && ((ownCopy && other.copyOf == u.copyOf) || (!ownCopy && other.base)) {
 			out = append(out, other)
@@ -86,11 +95,11 @@ func (u unit) parents(set *grovev1alpha1.PodCliqueSet) []unit {
 
 // earlier are the units whose pods all have to be there before one has pods: those of the
 // cliques before its own, in all copies or in its own.
-func (u unit) earlier(set *grovev1alpha1.PodCliqueSet, ownCopy bool) []unit {
+func (l *life) earlier(u unit, ownCopy bool) []unit {
 	var out []unit
-	for _, other := range unitsOf(set, u.replica) {
+	for _, other := range l.unitsOf(u.replica) {
 		inCopy := u.group != nil && other.group != nil && u.group.Name == other.group.Name && u.copyOf == other.copyOf
-		if isStagedSet(set) && other.place < u.place && (inCopy || !ownCopy) {
+		if isStagedSet(l.set) && other.place < u.place && (inCopy || !ownCopy) {
 			out = append(out, other)
 		}
 	}
@@ -199,7 +208,7 @@ func (l *life) isThere(u unit) bool {
 
 // unitNamed is the unit that a PodClique stands for.
 func (l *life) unitNamed(replica int32, name string) unit {
-	for _, u := range unitsOf(l.set, replica) {
+	for _, u := range l.unitsOf(replica) {
 		if u.name == name {
 			return u
 		}
@@ -225,7 +234,7 @@ func (r *record) checkCreation(l *life, clique *grovev1alpha1.PodClique) {
 	}) {
 		l.fail("a pod of %s is made before its stage is open", clique.Name)
 	}
-	for _, other := range u.earlier(l.set, true) {
+	for _, other := range l.earlier(u, true) {
 		if !l.reached(other) {
 			l.fail("a pod of %s is made before %s of its copy is there", clique.Name, other.name)
 		}
@@ -241,12 +250,12 @@ func (l *life) checkStages(next *grovev1alpha1.PodCliqueSet) {
 				recorded = before.OpenStages
 			}
 		}
-		for _, u := range unitsOf(l.set, after.Index) {
+		for _, u := range l.unitsOf(after.Index) {
 			name := l.set.Spec.Template.Cliques[u.place].Name
 			if !slices.Contains(after.OpenStages, name) || slices.Contains(recorded, name) {
 				continue
 			}
-			for _, other := range u.earlier(l.set, false) {
+			for _, other := range l.earlier(u, false) {
 				if opened := slices.Contains(recorded, l.set.Spec.Template.Cliques[other.place+1].Name); !opened && !l.reached(other) {
 					l.fail("stage %s is opened before %s is there", name, other.name)
 				}
@@ -269,7 +278,7 @@ func (l *life) checkGate(before, after *grovev1alpha1.StartGate) {
 			continue
 		}
 		u := l.unitNamed(index, entry.Name)
-		for _, parent := range u.parents(l.set) {
+		for _, parent := range l.parents(u) {
 			if l.record.available[l.current(parent)] < parent.minimum() {
 				l.fail("the gate of %s is opened before %s is there", entry.Name, parent.name)
 			}
@@ -286,7 +295,7 @@ func (l *life) checkGate(before, after *grovev1alpha1.StartGate) {
 // included.
 func (l *life) companions(u unit) []unit {
 	var out []unit
-	for _, other := range unitsOf(l.set, u.replica) {
+	for _, other := range l.unitsOf(u.replica) {
 		sameGang := other.base == u.base && (u.base || (other.group.Name == u.group.Name && other.copyOf == u.copyOf)) && (!isStagedSet(l.set) || other.place == u.place)
 		if u.isTarget(l.set) && other.isTarget(l.set) && sameGang {
 			out = append(out, other)
