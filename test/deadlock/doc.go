@@ -7,7 +7,8 @@
 // What is hunted is the engine: the decisions of pkg/gang, the plan of the replica
 // controller and the events that it hears, and the API server's strategies, which judge each
 // status that is written. The reads and writes around them are played here, one pass at a
-// time, and so are nodes with little room, a scheduler of gangs, kubelets and waiters. Whose
+// time, and so are nodes with little room, a scheduler of gangs, kubelets and waiters; pods
+// that fail, vanish, turn bad or take long; and a user who adds copies to scaling groups. Whose
 // turn it is, is drawn by lot as well. Caches that lag, crashes and two leaders are left to
 // test/chaos, which is slower by a factor of ten.
 //
