@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs tiers of tests, named as arguments, and sums them up.
-#   unit         all packages that need no cluster, and the small worlds of the model
+#   unit         all packages that need no cluster, the small worlds of the model, and sets drawn by
+#                lot that might wait for ever
 #   chaos        the controllers in memory: each crash point, and some of the other faults
 #   cluster      the local cluster's own packages
 #   images       how images are packed
@@ -9,7 +10,8 @@
 #   kubelet      real containers: a kubelet, containerd and runc; needs root and three packages
 #   storage      etcds that are swapped under running pods
 #   faults       gangs of all kinds while the processes of the control plane die
-#   deep         what takes long: the large worlds of the model, every fault at every write,
+#   deep         what takes long: the large worlds of the model, tens of thousands of sets drawn
+#                by lot and a hundred of them on a cluster, every fault at every write,
 #                real processes that die at many places, each validation rule switched off in
 #                turn, fuzzing of the API
 #   bench        times that depend on the machine; printed, not judged
@@ -32,7 +34,7 @@ fuzz() {
 
 run() {
   case "$1" in
-    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/rules/...) ;;
+    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/deadlock/... ./test/lots/... ./test/rules/...) ;;
     chaos) gotestsum -- -count=1 -timeout 20m ./test/chaos/... ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./cmd/testpod/... ./stages/...) ;;
     images) (cd hack/images && gotestsum ./...) ;;
@@ -49,6 +51,8 @@ run() {
     faults) FORMAT=testdox gotestsum -- -count=1 -timeout 10m ./test/faults/... ;;
     deep)
       MODEL_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m -run TestSafety ./test/model/... &&
+        HUNT_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m -run TestNoSetWaitsForEver ./test/deadlock/... &&
+        HUNT_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 30m -run TestNoSetDrawnByLotWaitsForEver ./test/e2e/... &&
         CHAOS_DEEP=1 gotestsum -- -count=1 -timeout 120m ./test/chaos/... &&
         FAULTS_DEEP=1 FORMAT=standard-verbose gotestsum -- -count=1 -timeout 120m ./test/faults/... &&
         FORMAT=standard-verbose gotestsum -- -count=1 -timeout 60m ./test/rules -rules &&

@@ -21,6 +21,8 @@ var run = flag.Bool("mutants", false, "make the mistakes and run the tests again
 type mutant struct {
 	// file is relative to the repository, and holds old exactly once.
 	file, old, new string
+	// tests are the packages whose tests are to notice, if not those beside the code.
+	tests string
 }
 
 const (
@@ -39,6 +41,7 @@ func TestEveryMistakeIsNoticed(t *testing.T) {
 	}
 	all := mutants()
 	maps.Copy(all, waiterMutants())
+	maps.Copy(all, huntedMutants())
 	noticed := 0
 	for name, m := range all {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +80,13 @@ func survives(t *testing.T, root string, m mutant) bool {
 	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The tests beside the code are to notice, not some that run all of it.
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-failfast", "-vet=off", "-overlay", overlayFile, "./"+filepath.Dir(m.file))
+	// The tests beside the code are to notice, not some that run all of it, unless it is
+	// those that are looked at.
+	tests := "./" + filepath.Dir(m.file)
+	if m.tests != "" {
+		tests = m.tests
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-failfast", "-vet=off", "-overlay", overlayFile, tests)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	if strings.Contains(string(out), "[build failed]") {

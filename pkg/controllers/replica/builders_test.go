@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
-	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 )
 
 func expect(t *testing.T, what string, want, got any) {
@@ -82,11 +81,7 @@ func withoutGroups(pcs *grovev1alpha1.PodCliqueSet) {
 
 // nothing is a replica of which nothing exists.
 func nothing() observed {
-	return observed{
-		services: map[string]*corev1.Service{}, groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{},
-		cliques: map[string]*grovev1alpha1.PodClique{}, gangs: map[string]*schedulerv1alpha1.PodGang{},
-		gates: map[string]*grovev1alpha1.StartGate{}, configMaps: map[string]*corev1.ConfigMap{},
-	}
+	return NewChildren().have
 }
 
 // add puts objects into what is observed, with the UIDs that a server would give them.
@@ -96,20 +91,7 @@ func (o observed) add(objects ...client.Object) observed {
 		if obj.GetUID() == "" {
 			obj.SetUID(types.UID("uid-of-" + obj.GetName()))
 		}
-		switch obj := obj.(type) {
-		case *corev1.Service:
-			o.services[obj.Name] = obj
-		case *grovev1alpha1.PodCliqueScalingGroup:
-			o.groups[obj.Name] = obj
-		case *grovev1alpha1.PodClique:
-			o.cliques[obj.Name] = obj
-		case *schedulerv1alpha1.PodGang:
-			o.gangs[obj.Name] = obj
-		case *grovev1alpha1.StartGate:
-			o.gates[obj.Name] = obj
-		case *corev1.ConfigMap:
-			o.configMaps[obj.Name] = obj
-		}
+		Children{o}.Put(obj)
 	}
 	return o
 }

@@ -151,15 +151,7 @@ func agree(cached, current *grovev1alpha1.PodCliqueSet, replica int32) bool {
 }
 
 func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {
-	have := observed{
-		services: map[string]*corev1.Service{},
-		groups:   map[string]*grovev1alpha1.PodCliqueScalingGroup{},
-		cliques:  map[string]*grovev1alpha1.PodClique{},
-		gangs:    map[string]*schedulerv1alpha1.PodGang{},
-		gates:    map[string]*grovev1alpha1.StartGate{},
-
-		configMaps: map[string]*corev1.ConfigMap{},
-	}
+	have := NewChildren().have
 	var (
 		services corev1.ServiceList
 		groups   grovev1alpha1.PodCliqueScalingGroupList
