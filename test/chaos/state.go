@@ -17,7 +17,9 @@ import (
 // State is what both servers hold, without what may differ from run to run: times, UIDs
 // and what is made of them, revisions, generations, messages, which count, and whether an
 // index seemed to recover: to a cache that is behind, a pod that has failed is Ready. When
-// the first pod came to a barrier is not on record if the others were seen with it.
+// the first pod came to a barrier is not on record if the others were seen with it. The
+// minimum of a group is lowered when a pod seems to wait, which to such a cache may be
+// every one.
 func (r *Run) State() (string, error) {
 	mask := newMask(r)
 	var lines []string
@@ -77,7 +79,7 @@ func (m mask) render(k Kind, obj client.Object) (string, error) {
 func drop(value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		for _, field := range []string{"message", "observedGeneration", "podUID", "recoveredTime", "firstStarted", "podReferences", "schedulingGroup"} {
+		for _, field := range []string{"message", "observedGeneration", "podUID", "recoveredTime", "firstStarted", "podReferences", "schedulingGroup", "minCount"} {
 			delete(value, field)
 		}
 		for _, below := range value {
