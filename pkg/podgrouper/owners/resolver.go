@@ -184,4 +184,3 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, ref *
 	object.ManagedFields = nil
 	return lookup{object: object}, nil
 }
-

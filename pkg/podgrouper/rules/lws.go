@@ -1,0 +1,203 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/copse-dev/copse/pkg/podgrouper"
+	"github.com/copse-dev/copse/pkg/podgrouper/fields"
+)
+
+// Labels and annotations that the LeaderWorkerSet controller and its webhook put on pods.
+const (
+	lwsGroupIndex   = "leaderworkerset.sigs.k8s.io/group-index"
+	lwsWorkerIndex  = "leaderworkerset.sigs.k8s.io/worker-index"
+	lwsSize         = "leaderworkerset.sigs.k8s.io/size"
+	lwsSubGroupSize = "leaderworkerset.sigs.k8s.io/subgroup-size"
+	lwsPolicyType   = "leaderworkerset.sigs.k8s.io/subgroup-policy-type"
+
+	lwsLeader  = "leader"
+	lwsWorkers = "workers"
+)
+
+// LeaderWorkerSet groups the pods of each replica: a leader and its workers, or the
+// subgroups that the set has.
+type LeaderWorkerSet struct{}
+
+// Name of the rule.
+func (LeaderWorkerSet) Name() string { return "LeaderWorkerSet" }
+
+// Kinds that it groups the pods of.
+func (LeaderWorkerSet) Kinds() []schema.GroupKind {
+	return []schema.GroupKind{{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}}
+}
+
+// Identify says of which replica a pod is. The set's own webhook gives pods some of their
+// labels, maybe after us; what they say is known from the StatefulSets as well.
+func (LeaderWorkerSet) Identify(in podgrouper.Input) (podgrouper.Membership, error) {
+	group, err := lwsGroup(in)
+	if err != nil {
+		return podgrouper.Membership{}, err
+	}
+	membership := podgrouper.Membership{SubKey: "group-" + group, PriorityClassName: podgrouper.TrainPriorityClass}
+	leader := lwsIsLeader(in)
+	membership.SubGroup = lwsWorkers
+	if leader {
+		membership.SubGroup = lwsLeader
+	}
+	subSize := segmentOf(in.Pod.Annotations[lwsSubGroupSize])
+	excluded := in.Pod.Annotations[lwsPolicyType] == "LeaderExcluded"
+	if subSize == 0 || leader && excluded {
+		return membership, nil
+	}
+	index, ok := lwsIndex(in, leader)
+	if !ok {
+		membership.SubGroup = ""
+		membership.Notes = append(membership.Notes, missingLabel(lwsWorkerIndex, "its subgroup"))
+		return membership, nil
+	}
+	size := or(parseCount(in.Pod.Annotations[lwsSize]), 1)
+	membership.SubGroup = lwsSegmentName(lwsSegment(index, size, subSize))
+	return membership, nil
+}
+
+// Describe counts the pods of a replica. Workers that come when the leader is ready are not
+// waited for before it has a node.
+func (LeaderWorkerSet) Describe(ctx context.Context, in podgrouper.Input, owner fields.Fields, reader client.Reader) (podgrouper.Shape, error) {
+	template := owner.At("spec", "leaderWorkerTemplate")
+	// A set that is updated has replicas of two sizes.
+	size := max(1, or(parseCount(in.Pod.Annotations[lwsSize]), or(template.Count("size"), 1)))
+	size32 := size
+	leaderOnly := false
+	if owner.String("spec", "startupPolicy") == "LeaderReady" {
+		scheduled, err := leaderIsScheduled(ctx, in, reader)
+		if err != nil {
+			return podgrouper.Shape{}, err
+		}
+		leaderOnly = !scheduled
+	}
+	if leaderOnly {
+		size32 = 1
+	}
+	shape := podgrouper.Shape{MinMember: &size32, AtOnce: ptr.To(size32)}
+	policy := template.At("subGroupPolicy")
+	subSize := or(policy.Count("subGroupSize"), 0)
+	if subSize == 0 {
+		shape.SubGroups = []podgrouper.SubGroup{{Name: lwsLeader, MinMember: ptr.To[int64](1)}}
+		if size > 1 {
+			shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{Name: lwsWorkers, MinMember: ptr.To(size32 - 1)})
+		}
+		return shape, nil
+	}
+	segments := lwsSegment(size-1, size, subSize) + 1
+	if segments > podgrouper.MaxSubGroups-1 {
+		policy.Report(field.Invalid(policy.Path("subGroupSize"), subSize, fmt.Sprintf("makes %d subgroups of %d pods; there may be %d", segments, size, podgrouper.MaxSubGroups-1)))
+		return shape, nil
+	}
+	excluded := policy.String("subGroupPolicyType") == "LeaderExcluded"
+	shape.SubGroups = lwsSegments(size, subSize, segments, excluded, leaderOnly)
+	return shape, nil
+}
+
+// lwsSegments counts the pods of each segment, and of the leader where that is in none.
+func lwsSegments(size, subSize, segments int64, excluded, leaderOnly bool) []podgrouper.SubGroup {
+	pods := make([]int64, segments)
+	first := int64(0)
+	if excluded {
+		first = 1
+	}
+	for index := first; index < size && (!leaderOnly || index == 0); index++ {
+		pods[lwsSegment(index, size, subSize)]++
+	}
+	var out []podgrouper.SubGroup
+	if excluded {
+		out = append(out, podgrouper.SubGroup{Name: lwsLeader, MinMember: ptr.To[int64](1)})
+	}
+	for i, count := range pods {
+		out = append(out, podgrouper.SubGroup{Name: lwsSegmentName(int64(i)), MinMember: ptr.To(count)})
+	}
+	return out
+}
+
+// lwsSegment is the subgroup of a pod, as the set counts: a leader that makes one pod too
+// many is in the first.
+func lwsSegment(index, size, subSize int64) int64 {
+	if (size-1)%subSize == 0 {
+		return max(0, index-1) / subSize
+	}
+	return index / subSize
+}
+
+func lwsSegmentName(index int64) string {
+	return fmt.Sprintf("segment-%d", index)
+}
+
+// lwsGroup is the index of the replica. Without the label it is the leader's own index in
+// the StatefulSet of leaders.
+func lwsGroup(in podgrouper.Input) (string, error) {
+	group := in.Pod.Labels[lwsGroupIndex]
+	if group == "" && len(in.Below) == 1 {
+		group = in.Pod.Labels[corev1.PodIndexLabel]
+	}
+	if parseCount(group) == nil {
+		return "", fmt.Errorf("label %s of pod %s has to be the index of its replica, and is %q", lwsGroupIndex, in.Pod.Name, group)
+	}
+	return group, nil
+}
+
+// lwsIsLeader knows leaders by their place: nothing but a StatefulSet is between them and
+// the set, while the leader is between it and its workers.
+func lwsIsLeader(in podgrouper.Input) bool {
+	if index := in.Pod.Labels[lwsWorkerIndex]; index != "" {
+		return index == "0"
+	}
+	return len(in.Below) <= 1
+}
+
+// lwsIndex is the index of a pod in its replica.
+func lwsIndex(in podgrouper.Input, leader bool) (int64, bool) {
+	if leader {
+		return 0, true
+	}
+	for _, key := range []string{lwsWorkerIndex, corev1.PodIndexLabel} {
+		if index := parseCount(in.Pod.Labels[key]); index != nil {
+			return *index, true
+		}
+	}
+	return 0, false
+}
+
+// leaderIsScheduled says whether the leader of the pod's replica has a node.
+func leaderIsScheduled(ctx context.Context, in podgrouper.Input, reader client.Reader) (bool, error) {
+	if !lwsIsLeader(in) {
+		// It was Ready: else there would be no worker.
+		return true, nil
+	}
+	leader := &corev1.Pod{}
+	err := reader.Get(ctx, types.NamespacedName{Namespace: in.Pod.Namespace, Name: in.Pod.Name}, leader)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read leader %s: %w", in.Pod.Name, err)
+	}
+	return leader.Spec.NodeName != "", nil
+}
+
+// parseCount is a number of pods, or an index; nil when there is none.
+func parseCount(value string) *int64 {
+	count, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || count < 0 {
+		return nil
+	}
+	return &count
+}
