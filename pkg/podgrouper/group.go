@@ -1,9 +1,12 @@
 package podgrouper
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // MaxSubGroups bounds the subgroups of a group, as its API does.
@@ -83,6 +86,29 @@ type SubGroup struct {
 // Topology places pods by the levels of a named topology.
 type Topology struct {
 	Name, Required, Preferred string
+}
+
+// ReadTopology reads a placement that people ask for. It is nil without a level, and with a
+// note when what they ask for cannot be followed.
+func ReadTopology(name, required, preferred string) (*Topology, []Note) {
+	if required == "" && preferred == "" {
+		return nil, nil
+	}
+	passedOver := func(reason, why string) (*Topology, []Note) {
+		return nil, []Note{{Reason: reason, Message: fmt.Sprintf("placement by level %q of topology %q is passed over: %s", cmp.Or(required, preferred), name, why)}}
+	}
+	if name == "" {
+		return passedOver(ReasonIncompleteTopology, "annotation "+TopologyAnnotation+" does not name the topology")
+	}
+	if msg := subdomain(name); msg != "" {
+		return passedOver(ReasonInvalidOverride, msg)
+	}
+	for _, level := range []string{required, preferred} {
+		if msgs := validation.IsQualifiedName(level); level != "" && len(msgs) > 0 {
+			return passedOver(ReasonInvalidOverride, msgs[0])
+		}
+	}
+	return &Topology{Name: name, Required: required, Preferred: preferred}, nil
 }
 
 // MinPods is the least number of pods with which the group is satisfied, for schedulers

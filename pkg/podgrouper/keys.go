@@ -47,18 +47,25 @@ const (
 
 // Keys are the keys that an installation may choose.
 type Keys struct {
-	// Queue is the key of the label that names the queue.
+	// Queue is the key of the label that names the queue; empty for QueueLabel.
 	Queue string
-	// NodePool is the key of the label, and of the node selector, that names the node pool.
+	// NodePool is the key of the label, and of the node selector, that names the node pool;
+	// empty for NodePoolLabel.
 	NodePool string
 }
 
-func (k Keys) withDefaults() Keys {
+// QueueKey is the key of the label that names the queue.
+func (k Keys) QueueKey() string {
 	if k.Queue == "" {
-		k.Queue = QueueLabel
+		return QueueLabel
 	}
+	return k.Queue
+}
+
+// NodePoolKey is the key of the label, and of the node selector, that names the node pool.
+func (k Keys) NodePoolKey() string {
 	if k.NodePool == "" {
-		k.NodePool = NodePoolLabel
+		return NodePoolLabel
 	}
-	return k
+	return k.NodePool
 }

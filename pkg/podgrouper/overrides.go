@@ -79,8 +79,11 @@ func configured[T comparable](s *settings, setting func(KindDefaults) T) T {
 		kinds = append(kinds, kindOf(owner))
 	}
 	for _, kind := range kinds {
-		if value := setting(s.options.Kinds[kind]); value != none {
-			return value
+		// One that is configured without a group is for the kind in any.
+		for _, key := range []schema.GroupKind{kind, {Kind: kind.Kind}} {
+			if value := setting(s.options.Kinds[key]); value != none {
+				return value
+			}
 		}
 	}
 	return none
@@ -107,10 +110,10 @@ func (s *settings) minMember() *int32 {
 }
 
 func (s *settings) nodePool() string {
-	if pool := s.label(s.options.Keys.NodePool, func(string) string { return "" }); pool != "" {
+	if pool := s.label(s.options.Keys.NodePoolKey(), func(string) string { return "" }); pool != "" {
 		return pool
 	}
-	if pool := s.Pod.Spec.NodeSelector[s.options.Keys.NodePool]; pool != "" {
+	if pool := s.Pod.Spec.NodeSelector[s.options.Keys.NodePoolKey()]; pool != "" {
 		return pool
 	}
 	return configured(s, func(d KindDefaults) string { return d.NodePool })
@@ -119,7 +122,7 @@ func (s *settings) nodePool() string {
 // queue is the one that is named, or the one that the project has in its node pool.
 func (s *settings) queue(nodePool string) string {
 	for _, level := range s.levels() {
-		if queue := level.labels[s.options.Keys.Queue]; queue != "" && s.passes(level.what, "label "+s.options.Keys.Queue, queue, subdomain) {
+		if queue := level.labels[s.options.Keys.QueueKey()]; queue != "" && s.passes(level.what, "label "+s.options.Keys.QueueKey(), queue, subdomain) {
 			return queue
 		}
 		project := level.labels[ProjectLabel]
@@ -205,12 +208,9 @@ func (s *settings) topology(perPod bool, ofRule *Topology) *Topology {
 		}
 		return ""
 	}
-	asked := &Topology{Name: first(TopologyAnnotation), Required: first(RequiredPlacementAnnotation), Preferred: first(PreferredPlacementAnnotation)}
-	if asked.Required == "" && asked.Preferred == "" {
-		return ofRule
-	}
-	if asked.Name == "" {
-		s.note(ReasonIncompleteTopology, "a placement is asked for, but annotation %s does not name the topology", TopologyAnnotation)
+	asked, note := ReadTopology(first(TopologyAnnotation), first(RequiredPlacementAnnotation), first(PreferredPlacementAnnotation))
+	s.notes = append(s.notes, note...)
+	if asked == nil {
 		return ofRule
 	}
 	return asked

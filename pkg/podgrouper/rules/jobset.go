@@ -66,7 +66,7 @@ func (JobSet) Describe(_ context.Context, _ podgrouper.Input, owner fields.Field
 			first++
 			atOnce += replicas * pods
 		}
-		place := placement(job.At("template").Strings("metadata", "annotations"))
+		place := placement(job.At("template").Strings("metadata", "annotations"), &shape.Notes)
 		shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{Name: podgrouper.SubGroupName(name), MinSubGroup: &replicas, Topology: place})
 		for i := range replicas {
 			shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,8 +77,7 @@ func (LeaderWorkerSet) Describe(ctx context.Context, in podgrouper.Input, owner 
 	template := owner.At("spec", "leaderWorkerTemplate")
 	// A set that is updated has replicas of two sizes.
 	size := max(1, or(parseCount(in.Pod.Annotations[lwsSize]), or(template.Count("size"), 1)))
-	size32 := size
-	leaderOnly := false
+	needed, leaderOnly := size, false
 	if owner.String("spec", "startupPolicy") == "LeaderReady" {
 		scheduled, err := leaderIsScheduled(ctx, in, reader)
 		if err != nil {
@@ -86,15 +86,15 @@ func (LeaderWorkerSet) Describe(ctx context.Context, in podgrouper.Input, owner 
 		leaderOnly = !scheduled
 	}
 	if leaderOnly {
-		size32 = 1
+		needed = 1
 	}
-	shape := podgrouper.Shape{MinMember: &size32, AtOnce: ptr.To(size32)}
+	shape := podgrouper.Shape{MinMember: &needed, AtOnce: ptr.To(needed)}
 	policy := template.At("subGroupPolicy")
 	subSize := or(policy.Count("subGroupSize"), 0)
 	if subSize == 0 {
 		shape.SubGroups = []podgrouper.SubGroup{{Name: lwsLeader, MinMember: ptr.To[int64](1)}}
 		if size > 1 {
-			shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{Name: lwsWorkers, MinMember: ptr.To(size32 - 1)})
+			shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{Name: lwsWorkers, MinMember: ptr.To(needed - 1)})
 		}
 		return shape, nil
 	}
@@ -110,20 +110,24 @@ func (LeaderWorkerSet) Describe(ctx context.Context, in podgrouper.Input, owner 
 
 // lwsSegments counts the pods of each segment, and of the leader where that is in none.
 func lwsSegments(size, subSize, segments int64, excluded, leaderOnly bool) []podgrouper.SubGroup {
-	pods := make([]int64, segments)
+	var out []podgrouper.SubGroup
 	first := int64(0)
 	if excluded {
 		first = 1
-	}
-	for index := first; index < size && (!leaderOnly || index == 0); index++ {
-		pods[lwsSegment(index, size, subSize)]++
-	}
-	var out []podgrouper.SubGroup
-	if excluded {
 		out = append(out, podgrouper.SubGroup{Name: lwsLeader, MinMember: ptr.To[int64](1)})
 	}
-	for i, count := range pods {
-		out = append(out, podgrouper.SubGroup{Name: lwsSegmentName(int64(i)), MinMember: ptr.To(count)})
+	pods, needed := make([]int64, segments), make([]int64, segments)
+	for index := first; index < size; index++ {
+		segment := lwsSegment(index, size, subSize)
+		pods[segment]++
+		if index == 0 || !leaderOnly {
+			needed[segment]++
+		}
+	}
+	for i := range pods {
+		if pods[i] > 0 {
+			out = append(out, podgrouper.SubGroup{Name: lwsSegmentName(int64(i)), MinMember: &needed[i]})
+		}
 	}
 	return out
 }
@@ -131,7 +135,7 @@ func lwsSegments(size, subSize, segments int64, excluded, leaderOnly bool) []pod
 // lwsSegment is the subgroup of a pod, as the set counts: a leader that makes one pod too
 // many is in the first.
 func lwsSegment(index, size, subSize int64) int64 {
-	if (size-1)%subSize == 0 {
+	if (size-1)%subSize == 0 && size%subSize != 0 {
 		return max(0, index-1) / subSize
 	}
 	return index / subSize
@@ -146,7 +150,7 @@ func lwsSegmentName(index int64) string {
 func lwsGroup(in podgrouper.Input) (string, error) {
 	group := in.Pod.Labels[lwsGroupIndex]
 	if group == "" && len(in.Below) == 1 {
-		group = in.Pod.Labels[corev1.PodIndexLabel]
+		group = in.Pod.Labels[appsv1.PodIndexLabel]
 	}
 	if parseCount(group) == nil {
 		return "", fmt.Errorf("label %s of pod %s has to be the index of its replica, and is %q", lwsGroupIndex, in.Pod.Name, group)
@@ -168,7 +172,7 @@ func lwsIndex(in podgrouper.Input, leader bool) (int64, bool) {
 	if leader {
 		return 0, true
 	}
-	for _, key := range []string{lwsWorkerIndex, corev1.PodIndexLabel} {
+	for _, key := range []string{lwsWorkerIndex, appsv1.PodIndexLabel} {
 		if index := parseCount(in.Pod.Labels[key]); index != nil {
 			return *index, true
 		}

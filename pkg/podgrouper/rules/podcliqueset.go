@@ -70,7 +70,9 @@ func (PodCliqueSet) Describe(ctx context.Context, in podgrouper.Input, _ fields.
 		}
 	}
 	for _, group := range gang.Spec.PodGroups {
-		if i := slices.IndexFunc(group.PodReferences, func(ref schedulerv1alpha1.NamespacedName) bool { return ref.Namespace != "" && ref.Namespace != gang.Namespace }); i >= 0 {
+		if i := slices.IndexFunc(group.PodReferences, func(ref schedulerv1alpha1.NamespacedName) bool {
+			return ref.Namespace != "" && ref.Namespace != gang.Namespace
+		}); i >= 0 {
 			return podgrouper.Shape{}, &podgrouper.InvalidOwnerError{Kind: "PodGang", Name: gang.Name, Err: fmt.Errorf("pod %s of group %s is in namespace %s; a gang is in one namespace", group.PodReferences[i].Name, group.Name, group.PodReferences[i].Namespace)}
 		}
 		*shape.MinMember += int64(group.MinReplicas)
@@ -93,9 +95,15 @@ func (r topologyReader) read(what string, constraint *schedulerv1alpha1.Topology
 	if constraint == nil || constraint.PackConstraint == nil {
 		return nil
 	}
-	pack := constraint.PackConstraint
-	if r.name == "" {
-		*r.notes = append(*r.notes, podgrouper.Note{Reason: podgrouper.ReasonIncompleteTopology, Message: fmt.Sprintf("%s asks for a placement, but annotation %s does not name the topology", what, topologyName)})
+	required, preferred := ptr.Deref(constraint.PackConstraint.Required, ""), ptr.Deref(constraint.PackConstraint.Preferred, "")
+	if r.name == "" && required+preferred != "" {
+		*r.notes = append(*r.notes, podgrouper.Note{
+			Reason:  podgrouper.ReasonIncompleteTopology,
+			Message: fmt.Sprintf("%s asks for a placement, but annotation %s of the PodGang does not name the topology", what, topologyName),
+		})
+		return nil
 	}
-	return topology(r.name, ptr.Deref(pack.Required, ""), ptr.Deref(pack.Preferred, ""))
+	place, more := podgrouper.ReadTopology(r.name, required, preferred)
+	*r.notes = append(*r.notes, more...)
+	return place
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -91,7 +93,8 @@ func (PyTorchJob) Describe(_ context.Context, in podgrouper.Input, owner fields.
 	shape.MinMember, shape.MinSubGroup = nil, ptr.To(int64(len(shape.SubGroups)+1))
 	// Each of them: those of an elastic job that are not needed ask for no pods.
 	shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{Name: pytorchWorker, MinSubGroup: &segments})
-	place := topology(asked(in, template, podgrouper.TopologyAnnotation), asked(in, template, segmentRequired), asked(in, template, segmentPreferred))
+	place, more := podgrouper.ReadTopology(asked(in, template, podgrouper.TopologyAnnotation), asked(in, template, segmentRequired), asked(in, template, segmentPreferred))
+	shape.Notes = append(shape.Notes, more...)
 	for i := range segments {
 		shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{
 			Name: segmentName(i), Parent: pytorchWorker, Topology: place,
@@ -104,9 +107,7 @@ func (PyTorchJob) Describe(_ context.Context, in podgrouper.Input, owner fields.
 // asked is what the job's owners, or else the template of its workers ask for: what Identify
 // sees on a worker, whichever pod is at hand.
 func asked(in podgrouper.Input, template map[string]string, key string) string {
-	pod := in.Pod.DeepCopy()
-	pod.Annotations = template
-	in.Pod = pod
+	in.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: template}}
 	return in.Annotation(key)
 }
 

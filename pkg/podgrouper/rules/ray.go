@@ -44,9 +44,11 @@ func (RayCluster) Identify(in podgrouper.Input) (podgrouper.Membership, error) {
 func (RayCluster) Describe(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
 	autoscaled := owner.True("spec", "enableInTreeAutoscaling")
 	needed, atOnce := int64(1), int64(1)
-	shape := podgrouper.Shape{SubGroups: []podgrouper.SubGroup{{
-		Name: rayHead, MinMember: ptr.To[int64](1), Topology: placement(owner.At("spec", "headGroupSpec", "template").Strings("metadata", "annotations")),
-	}}}
+	var shape podgrouper.Shape
+	shape.SubGroups = []podgrouper.SubGroup{{
+		Name: rayHead, MinMember: ptr.To[int64](1),
+		Topology: placement(owner.At("spec", "headGroupSpec", "template").Strings("metadata", "annotations"), &shape.Notes),
+	}}
 	for _, group := range owner.List("spec", "workerGroupSpecs") {
 		if group.True("suspend") {
 			continue
@@ -57,7 +59,7 @@ func (RayCluster) Describe(_ context.Context, _ podgrouper.Input, owner fields.F
 		atOnce += desired * hosts
 		shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{
 			Name: podgrouper.SubGroupName(group.String("groupName")), MinMember: ptr.To(least * hosts),
-			Topology: placement(group.At("template").Strings("metadata", "annotations")),
+			Topology: placement(group.At("template").Strings("metadata", "annotations"), &shape.Notes),
 		})
 	}
 	shape.MinMember, shape.AtOnce = &needed, &atOnce

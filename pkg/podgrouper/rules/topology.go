@@ -9,15 +9,10 @@ const (
 	segmentPreferred = "kai.scheduler/segment-topology-preferred-placement"
 )
 
-// placement is what annotations of a part of a workload ask for.
-func placement(annotations map[string]string) *podgrouper.Topology {
-	return topology(annotations[podgrouper.TopologyAnnotation], annotations[podgrouper.RequiredPlacementAnnotation], annotations[podgrouper.PreferredPlacementAnnotation])
-}
-
-// topology is nil without a level, and without a name to look the level up in.
-func topology(name, required, preferred string) *podgrouper.Topology {
-	if name == "" || required == "" && preferred == "" {
-		return nil
-	}
-	return &podgrouper.Topology{Name: name, Required: required, Preferred: preferred}
+// placement is what the annotations of a part of a workload ask for. What cannot be followed
+// is added to the notes.
+func placement(annotations map[string]string, notes *[]podgrouper.Note) *podgrouper.Topology {
+	place, more := podgrouper.ReadTopology(annotations[podgrouper.TopologyAnnotation], annotations[podgrouper.RequiredPlacementAnnotation], annotations[podgrouper.PreferredPlacementAnnotation])
+	*notes = append(*notes, more...)
+	return place
 }
