@@ -39,7 +39,7 @@ func (c classes) Exists(name string) bool { return slices.Contains(c, name) }
 func (c classes) GlobalDefault() string   { return "" }
 
 // scene is a cluster with the objects of a text. An object says with "under: Kind/name" what
-// its controller is. UIDs are names with "-uid".
+// its controller is. UIDs are made of kinds and names.
 type scene struct {
 	reader client.Client
 	owners *owners.Resolver
@@ -64,7 +64,7 @@ func newScene(t *testing.T, text string, configured config.Config) *scene {
 		mapper.Add(obj.GroupVersionKind(), meta.RESTScopeNamespace)
 		byName[obj.GetKind()+"/"+obj.GetName()] = obj
 		obj.SetNamespace("ns")
-		obj.SetUID(types.UID(obj.GetName() + "-uid"))
+		obj.SetUID(types.UID(obj.GetKind() + "-" + obj.GetName()))
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper)
 	for _, obj := range objects {
@@ -294,4 +294,8 @@ func sameGroup(t *testing.T, objects string, want ...[]string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pods by group (-want +got):\n%s", diff)
 	}
+}
+
+func replace(text string, pairs ...string) string {
+	return strings.NewReplacer(pairs...).Replace(text)
 }
