@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
@@ -147,12 +148,7 @@ func (c *Config) parseTypes(text string, path *field.Path) field.ErrorList {
 		}
 		c.Kinds[of] = podgrouper.KindDefaults{
 			PriorityClassName: entry.PriorityName, Preemptibility: entry.Preemptibility, Queue: entry.Queue, NodePool: entry.NodePool,
-			MarkUnschedulable: entry.MarkUnschedulable, SchedulingBackoff: entry.SchedulingBackoff,
-		}
-		if entry.MinMember != nil {
-			defaults := c.Kinds[of]
-			defaults.MinMember = *entry.MinMember
-			c.Kinds[of] = defaults
+			MinMember: ptr.Deref(entry.MinMember, 0), MarkUnschedulable: entry.MarkUnschedulable, SchedulingBackoff: entry.SchedulingBackoff,
 		}
 	}
 	return errs
@@ -163,14 +159,8 @@ func (d kindDefaults) validate(path *field.Path) field.ErrorList {
 	if d.TypeName == "" {
 		errs = append(errs, field.Required(path.Child("typeName"), "the kind that the defaults are for"))
 	}
-	for name, value := range map[string]string{"priorityName": d.PriorityName, "queue": d.Queue} {
-		if value == "" {
-			continue
-		}
-		for _, msg := range validation.IsDNS1123Subdomain(value) {
-			errs = append(errs, field.Invalid(path.Child(name), value, msg))
-		}
-	}
+	errs = append(errs, subdomain(d.PriorityName, path.Child("priorityName"))...)
+	errs = append(errs, subdomain(d.Queue, path.Child("queue"))...)
 	if d.NodePool != "" {
 		for _, msg := range validation.IsValidLabelValue(d.NodePool) {
 			errs = append(errs, field.Invalid(path.Child("nodePool"), d.NodePool, msg))
@@ -185,6 +175,17 @@ func (d kindDefaults) validate(path *field.Path) field.ErrorList {
 	}
 	if backoff := d.SchedulingBackoff; backoff != nil && *backoff != 1 && *backoff != -1 {
 		errs = append(errs, field.NotSupported(path.Child("schedulingBackoff"), *backoff, []string{"1", "-1"}))
+	}
+	return errs
+}
+
+func subdomain(value string, path *field.Path) field.ErrorList {
+	if value == "" {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, msg := range validation.IsDNS1123Subdomain(value) {
+		errs = append(errs, field.Invalid(path, value, msg))
 	}
 	return errs
 }

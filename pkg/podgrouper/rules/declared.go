@@ -65,10 +65,11 @@ func Declare(declaration Declaration, path *field.Path) (Declared, field.ErrorLi
 	case "", GroupPerOwner:
 	case GroupPerPod:
 		rule.perPod = true
-		for name, value := range map[string]string{"minMemberPath": declaration.MinMemberPath, "replicasPath": declaration.ReplicasPath} {
-			if value != "" {
-				errs = append(errs, field.Forbidden(path.Child(name), "a group per pod has one pod"))
-			}
+		if declaration.MinMemberPath != "" {
+			errs = append(errs, field.Forbidden(path.Child("minMemberPath"), "a group per pod has one pod"))
+		}
+		if declaration.ReplicasPath != "" {
+			errs = append(errs, field.Forbidden(path.Child("replicasPath"), "a group per pod has one pod"))
 		}
 	default:
 		errs = append(errs, field.NotSupported(path.Child("groupPer"), declaration.GroupPer, []GroupPer{GroupPerOwner, GroupPerPod}))
@@ -79,28 +80,25 @@ func Declare(declaration Declaration, path *field.Path) (Declared, field.ErrorLi
 	for _, msg := range validation.IsDNS1123Subdomain(rule.priorityClass) {
 		errs = append(errs, field.Invalid(path.Child("priorityClassName"), rule.priorityClass, msg))
 	}
-	var pathErrs [3]field.ErrorList
-	rule.minMember, pathErrs[0] = parsePath(declaration.MinMemberPath, path.Child("minMemberPath"))
-	rule.replicas, pathErrs[1] = parsePath(declaration.ReplicasPath, path.Child("replicasPath"))
-	rule.priorityPath, pathErrs[2] = parsePath(declaration.PriorityClassPath, path.Child("priorityClassPath"))
-	for _, more := range pathErrs {
-		errs = append(errs, more...)
-	}
+	rule.minMember = parsePath(declaration.MinMemberPath, path.Child("minMemberPath"), &errs)
+	rule.replicas = parsePath(declaration.ReplicasPath, path.Child("replicasPath"), &errs)
+	rule.priorityPath = parsePath(declaration.PriorityClassPath, path.Child("priorityClassPath"), &errs)
 	return rule, errs
 }
 
 // parsePath cuts a path into names of fields.
-func parsePath(value string, path *field.Path) ([]string, field.ErrorList) {
+func parsePath(value string, path *field.Path, errs *field.ErrorList) []string {
 	if value == "" {
-		return nil, nil
+		return nil
 	}
 	names := strings.Split(value, ".")
 	for _, name := range names {
 		if name == "" || strings.ContainsAny(name, "[]{}*$ ") {
-			return nil, field.ErrorList{field.Invalid(path, value, "must be names of fields with dots between them, such as spec.minAvailable")}
+			*errs = append(*errs, field.Invalid(path, value, "must be names of fields with dots between them, such as spec.minAvailable"))
+			return nil
 		}
 	}
-	return names, nil
+	return names
 }
 
 // Name of the rule.
