@@ -39,6 +39,12 @@ type Options struct {
 	PassedOver []schema.GroupKind
 	// DefaultQueue is the queue of groups that ask for none.
 	DefaultQueue string
-	// PriorityClasses of the cluster.
+	// PriorityClasses of the cluster; nil when there are none.
 	PriorityClasses PriorityClasses
 }
+
+// noPriorityClasses is a cluster without any.
+type noPriorityClasses struct{}
+
+func (noPriorityClasses) Exists(string) bool    { return false }
+func (noPriorityClasses) GlobalDefault() string { return "" }

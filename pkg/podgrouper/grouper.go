@@ -25,6 +25,9 @@ type Grouper struct {
 
 // New returns a Grouper. It does not change; another configuration is another Grouper.
 func New(registry *Registry, options Options) *Grouper {
+	if options.PriorityClasses == nil {
+		options.PriorityClasses = noPriorityClasses{}
+	}
 	g := &Grouper{registry: registry, options: options, passedOver: map[schema.GroupKind]bool{}}
 	for _, kind := range options.PassedOver {
 		g.passedOver[kind] = true

@@ -263,6 +263,15 @@ func TestPriorityClassOfTheCluster(t *testing.T) {
 	}
 }
 
+func TestNoPriorityClasses(t *testing.T) {
+	w := newWorld()
+	w.options.PriorityClasses = nil
+	w.pod.Spec.PriorityClassName = "gold"
+	if id := w.identify(t); id.PriorityClassName != "" || len(id.Notes) != 1 {
+		t.Errorf("got %q with %v", id.PriorityClassName, id.Notes)
+	}
+}
+
 func TestConfiguredWithoutAGroup(t *testing.T) {
 	w := newWorld()
 	w.under("Gang", "gang")
