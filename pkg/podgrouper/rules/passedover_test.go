@@ -1,11 +1,13 @@
 package rules_test
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/copse-dev/copse/pkg/podgrouper"
+	"github.com/copse-dev/copse/pkg/podgrouper/config"
 	"github.com/copse-dev/copse/pkg/podgrouper/rules"
 )
 
@@ -72,5 +74,36 @@ func TestEachKindHasOneRule(t *testing.T) {
 			}
 			by[kind] = rule.Name()
 		}
+	}
+}
+
+// Whatever stands above a kind that only orders work is no owner to be grouped by, though it
+// has a rule: here a platform that declares itself. Nor is the kind itself, of a pod that is
+// right below it.
+func TestNothingAboveIsTheOwner(t *testing.T) {
+	platform := config.Config{Rules: []podgrouper.Rule{declare(t, rules.Declaration{Group: "example.com", Kind: "Platform", ReplicasPath: "spec.replicas"})}}
+	for _, kind := range []string{
+		"argoproj.io/v1alpha1, kind: Workflow", "trainer.kubeflow.org/v1alpha1, kind: TrainJob", "batch/v1, kind: CronJob", "ray.io/v1, kind: RayJob",
+		"ray.io/v1, kind: RayService", "serving.knative.dev/v1, kind: Service", "serving.knative.dev/v1, kind: Configuration", "nvidia.com/v1alpha1, kind: DynamoGraphDeployment",
+	} {
+		name := kind[strings.LastIndex(kind, " ")+1:]
+		objects := `
+{apiVersion: example.com/v1, kind: Platform, metadata: {name: platform}, spec: {replicas: 7}}
+---
+{apiVersion: ` + kind + `, metadata: {name: order}, under: Platform/platform}
+---
+{apiVersion: batch/v1, kind: Job, metadata: {name: work}, under: ` + name + `/order, spec: {}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: work-x}, under: Job/work, spec: {}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: step}, under: ` + name + `/order, spec: {}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: part}, under: Platform/platform, spec: {}}
+`
+		runCases(t, map[string]groupCase{name: {objects: objects, config: platform, want: map[string]string{
+			"work-x": "pg-work of Job/work, 1; train",
+			"step":   "pg-step of Pod/step, 1; train",
+			"part":   "pg-platform of Platform/platform, 7; train",
+		}}})
 	}
 }
