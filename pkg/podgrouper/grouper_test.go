@@ -16,17 +16,18 @@ import (
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
 )
 
+func both(sets ...func(*world)) func(*world) {
+	return func(w *world) {
+		for _, set := range sets {
+			set(w)
+		}
+	}
+}
+
 func TestExempt(t *testing.T) {
 	reference := func(apiVersion, kind string) func(*world) {
 		return func(w *world) {
 			w.pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: "owner", UID: "owner-uid"}}
-		}
-	}
-	both := func(sets ...func(*world)) func(*world) {
-		return func(w *world) {
-			for _, set := range sets {
-				set(w)
-			}
 		}
 	}
 	annotate := func(key, value string) func(*world) { return func(w *world) { w.pod.Annotations[key] = value } }
@@ -108,6 +109,8 @@ func TestNames(t *testing.T) {
 		"named after another":       gang(member(Membership{Base: "app", UID: "app-2"})),
 		"an owner of a long name":   gang(rename(long)),
 		"an owner of a longer name": gang(func(w *world) { w.owners[0].Name, w.owners[0].UID = long+"b", "other" }),
+		"a group of a long name":    gang(both(rename(long), member(Membership{SubKey: "group-1"}))),
+		"and another":               gang(both(rename(long), member(Membership{SubKey: "group-2"}))),
 		"a name that ends in a dot": gang(rename(strings.Repeat("a", 50) + ".b")),
 		"a pod alone":               func() string { return newWorld().identify(t).Name }(),
 	}

@@ -27,6 +27,7 @@ func TestPlace(t *testing.T) {
 		"passed over, nothing below":        {"Flow", "Pod", "", 0, 1},
 		"passed over with all that's above": {"Other Flow Gang", "Default", "Other", 0, 2},
 		"passed over twice":                 {"Gang Flow Flow", "Gang", "Gang", 0, 2},
+		"passed over twice, nothing below":  {"Flow Flow", "Pod", "", 0, 2},
 		"a pod on top":                      {"Pod", "Pod", "Pod", 0, 0},
 		"a pod on top, below the flow":      {"Pod Flow", "Pod", "Pod", 0, 1},
 		"a pod below what has no rule":      {"Pod Other", "Default", "Other", 1, 0},

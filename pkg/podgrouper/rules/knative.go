@@ -32,8 +32,7 @@ func (KnativeRevision) Identify(podgrouper.Input) (podgrouper.Membership, error)
 func (KnativeRevision) Describe(_ context.Context, in podgrouper.Input, _ fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
 	least := scale(in, "autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minScale")
 	first := scale(in, "autoscaling.knative.dev/initial-scale", "autoscaling.knative.dev/initialScale")
-	atOnce := max(1, least, first)
-	least = max(1, least)
+	atOnce := max(least, first)
 	return podgrouper.Shape{MinMember: &least, AtOnce: &atOnce}, nil
 }
 

@@ -94,6 +94,10 @@ func TestLeaderWorkerSet(t *testing.T) {
 				"vllm-1-3": group + "5; train; leader 1; segment-0 2; segment-1 2; in segment-1",
 			},
 		},
+		"subgroups of one without the leader": {
+			objects: lwsScene("leaderWorkerTemplate: {size: 4, subGroupPolicy: {subGroupSize: 1, subGroupPolicyType: LeaderExcluded}}", `{leaderworkerset.sigs.k8s.io/size: "4", leaderworkerset.sigs.k8s.io/subgroup-size: "1", leaderworkerset.sigs.k8s.io/subgroup-policy-type: LeaderExcluded}`, true, "{}"),
+			want:    map[string]string{"vllm-1-3": group + "4; train; leader 1; segment-1 1; segment-2 1; segment-3 1; in segment-3"},
+		},
 		"subgroups, the leader first": {
 			objects: lwsScene(halves+", startupPolicy: LeaderReady", `{leaderworkerset.sigs.k8s.io/size: "4", leaderworkerset.sigs.k8s.io/subgroup-size: "2"}`, true, "{}"),
 			want:    map[string]string{"vllm-1": group + "1; train; segment-0 1; segment-1 0; in segment-0"},

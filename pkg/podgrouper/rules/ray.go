@@ -71,10 +71,8 @@ func (RayCluster) Describe(_ context.Context, _ podgrouper.Input, owner fields.F
 // minimum that was left at its default says nothing.
 func rayReplicas(group fields.Fields, autoscaled bool) (least, desired int64) {
 	least = or(group.Count("minReplicas"), 0)
-	desired = max(least, or(group.Count("replicas"), 0))
-	if most := group.Count("maxReplicas"); most != nil {
-		desired = min(desired, max(*most, least))
-	}
+	desired = or(group.Count("replicas"), 0)
+	desired = max(least, min(desired, or(group.Count("maxReplicas"), desired)))
 	if least == 0 && !autoscaled {
 		least = desired
 	}

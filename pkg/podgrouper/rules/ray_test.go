@@ -53,6 +53,10 @@ func TestRay(t *testing.T) {
 			objects: rayCluster("workerGroupSpecs: [{groupName: GPU_group, replicas: 2, numOfHosts: 2}]", `, annotations: {scheduler.grove.io/min-member: "9"}`),
 			want:    map[string]string{"ray-worker": "pg-ray of RayCluster/ray, 5; train; MinMemberTooHigh"},
 		},
+		"no more than there are, within the bounds": {
+			objects: rayCluster("workerGroupSpecs: [{groupName: GPU_group, replicas: 1, minReplicas: 3}, {groupName: cpu, replicas: 9, maxReplicas: 2}]", `, annotations: {scheduler.grove.io/min-member: "9"}`),
+			want:    map[string]string{"ray-worker": "pg-ray of RayCluster/ray, 6; train; MinMemberTooHigh"},
+		},
 		"Ray's own label for the class": {
 			objects: rayCluster("workerGroupSpecs: []", ", labels: {ray.io/priority-class-name: high}"),
 			want:    map[string]string{"ray-head": "pg-ray of RayCluster/ray, 1; high; " + head + "; in headgroup"},
