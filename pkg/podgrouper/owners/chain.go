@@ -10,7 +10,8 @@ import (
 // MaxDepth bounds the owners of a pod. What people nest is half as deep.
 const MaxDepth = 16
 
-// Chain is the owners of a pod, as far as they can be read.
+// Chain is the owners of a pod, as far as they can be read. Chains share their owners, which
+// are not to be changed.
 type Chain struct {
 	// Owners of the pod, nearest first. All are in the pod's namespace.
 	Owners []*metav1.PartialObjectMetadata

@@ -2,6 +2,7 @@ package owners
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // Options of a Resolver.
@@ -133,18 +135,27 @@ func isSchedulingObject(ref *metav1.OwnerReference) bool {
 }
 
 // look finds one owner: an object, or why there is none to be had. An error is worth a
-// retry.
+// retry. All else is kept, a kind that is not served as well: to find that out costs a
+// discovery each time.
 func (r *Resolver) look(ctx context.Context, ref *metav1.OwnerReference, namespace string) (lookup, error) {
-	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	if err != nil {
-		return lookup{reason: ReasonUnknownKind, message: fmt.Sprintf("has the apiVersion %q, which is none", ref.APIVersion)}, nil
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+	k := key{kind: kind, namespace: namespace, name: ref.Name, uid: ref.UID}
+	if found, ok := r.cache.get(k); ok {
+		return found, nil
 	}
-	kind := gv.WithKind(ref.Kind).GroupKind()
+	found, err := r.find(ctx, kind, ref, namespace)
+	if err == nil {
+		r.cache.add(k, found)
+	}
+	return found, err
+}
+
+func (r *Resolver) find(ctx context.Context, kind schema.GroupKind, ref *metav1.OwnerReference, namespace string) (lookup, error) {
 	// By kind alone, in the version that the cluster prefers: the one in the reference may
 	// not be served any more, and metadata is the same in all.
 	mapping, err := r.mapper.RESTMapping(kind)
 	switch {
-	case meta.IsNoMatchError(err):
+	case isUnknownKind(err):
 		return lookup{reason: ReasonUnknownKind, message: "is of a kind that the cluster does not serve"}, nil
 	case err != nil:
 		return lookup{}, fmt.Errorf("find out about kind %s: %w", kind, err)
@@ -153,25 +164,13 @@ func (r *Resolver) look(ctx context.Context, ref *metav1.OwnerReference, namespa
 	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
 		return lookup{reason: ReasonClusterScoped, message: "is in no namespace; a group of pods is in one"}, nil
 	}
-	k := key{kind: kind, namespace: namespace, name: ref.Name, uid: ref.UID}
-	if found, ok := r.cache.get(k); ok {
-		return found, nil
-	}
-	found, err := r.read(ctx, mapping.GroupVersionKind, ref, namespace)
-	if err == nil {
-		r.cache.add(k, found)
-	}
-	return found, err
-}
-
-func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, ref *metav1.OwnerReference, namespace string) (lookup, error) {
 	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(kind)
-	err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
+	object.SetGroupVersionKind(mapping.GroupVersionKind)
+	err = r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
 	switch {
 	case apierrors.IsForbidden(err):
 		return lookup{reason: ReasonForbidden, message: "may not be read by the pod grouper; what is below it counts"}, nil
-	case meta.IsNoMatchError(err):
+	case isUnknownKind(err):
 		return lookup{reason: ReasonUnknownKind, message: "is of a kind that the cluster does not serve"}, nil
 	case apierrors.IsNotFound(err):
 		return lookup{}, &MissingError{Ref: *ref, Namespace: namespace}
@@ -180,7 +179,14 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, ref *
 	case object.UID != ref.UID:
 		return lookup{}, &MissingError{Ref: *ref, Namespace: namespace, Found: string(object.UID)}
 	}
-	object.SetGroupVersionKind(kind)
+	object.SetGroupVersionKind(mapping.GroupVersionKind)
 	object.ManagedFields = nil
 	return lookup{object: object}, nil
+}
+
+// isUnknownKind says whether the cluster has no such kind. While an aggregated API server is
+// down its kinds are not known either, but that passes.
+func isUnknownKind(err error) bool {
+	var incomplete *apiutil.ErrResourceDiscoveryFailed
+	return meta.IsNoMatchError(err) && !errors.As(err, &incomplete)
 }

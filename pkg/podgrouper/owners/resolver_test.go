@@ -20,6 +20,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
@@ -211,17 +212,47 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// mapper is a discovery that fails, or that is counted.
+type mapper struct {
+	meta.RESTMapper
+	err   error
+	calls int
+}
+
+func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	m.calls++
+	if m.err != nil {
+		return nil, m.err
+	}
+	return m.RESTMapper.RESTMapping(kind, versions...)
+}
+
+// A kind that is not known for the moment is not unknown: the pods of a PodCliqueSet are not
+// grouped one by one while our own API server is down.
 func TestDiscoveryThatFailsIsRetried(t *testing.T) {
-	resolver := New(fake.NewClientBuilder().Build(), brokenMapper{kinds()}, Options{})
-	if _, err := resolver.Find(t.Context(), pod(ref("batch/v1", "Job", "job"))); err == nil || IsMissing(err) || !strings.Contains(err.Error(), "discovery is down") {
-		t.Errorf("got %v", err)
+	group := schema.GroupVersion{Group: "grove.io", Version: "v1alpha1"}
+	incomplete := apiutil.ErrResourceDiscoveryFailed{group: &meta.NoResourceMatchError{PartialResource: group.WithResource("")}}
+	for name, err := range map[string]error{"down": errors.New("discovery is down"), "in part": &incomplete} {
+		resolver := New(fake.NewClientBuilder().Build(), &mapper{RESTMapper: kinds(), err: err}, Options{})
+		for range 2 {
+			if chain, got := resolver.Find(t.Context(), pod(ref("batch/v1", "Job", "job"))); !errors.Is(got, err) || IsMissing(got) || len(chain.Notes) > 0 {
+				t.Errorf("%s: got %v with %v", name, got, chain.Notes)
+			}
+		}
 	}
 }
 
-type brokenMapper struct{ meta.RESTMapper }
-
-func (brokenMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
-	return nil, errors.New("discovery is down")
+func TestUnknownKindsAreKept(t *testing.T) {
+	discovery := &mapper{RESTMapper: kinds()}
+	resolver := New(fake.NewClientBuilder().Build(), discovery, Options{})
+	for range 3 {
+		if chain, err := resolver.Find(t.Context(), pod(ref("example.com/v1", "Sweep", "s"))); err != nil || reasons(chain) != "OwnerKindUnknown:s" {
+			t.Errorf("got %q with %v", reasons(chain), err)
+		}
+	}
+	if discovery.calls != 1 {
+		t.Errorf("%d discoveries", discovery.calls)
+	}
 }
 
 // The pods of one owner come all at once: it is read once for all of them, and again when
