@@ -34,46 +34,14 @@ func (Deployment) Describe(_ context.Context, _ podgrouper.Input, owner fields.F
 	return podgrouper.Shape{AtOnce: ptr.To(or(owner.Count("spec", "replicas"), 1))}, nil
 }
 
-// ReplicaSet groups all its pods; one is enough.
-type ReplicaSet struct{}
-
-// Name of the rule.
-func (ReplicaSet) Name() string { return "ReplicaSet" }
-
-// Kinds that it groups the pods of.
-func (ReplicaSet) Kinds() []schema.GroupKind {
-	return []schema.GroupKind{{Group: "apps", Kind: "ReplicaSet"}}
-}
-
-// Identify puts all pods together.
-func (ReplicaSet) Identify(podgrouper.Input) (podgrouper.Membership, error) {
-	return podgrouper.Membership{PriorityClassName: podgrouper.TrainPriorityClass}, nil
-}
-
-// Describe counts the pods.
-func (ReplicaSet) Describe(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
+// replicaSet groups the pods of a ReplicaSet; one is enough.
+func replicaSet(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
 	return podgrouper.Shape{AtOnce: ptr.To(or(owner.Count("spec", "replicas"), 1))}, nil
 }
 
-// StatefulSet groups all its pods; one is enough.
-type StatefulSet struct{}
-
-// Name of the rule.
-func (StatefulSet) Name() string { return "StatefulSet" }
-
-// Kinds that it groups the pods of.
-func (StatefulSet) Kinds() []schema.GroupKind {
-	return []schema.GroupKind{{Group: "apps", Kind: "StatefulSet"}}
-}
-
-// Identify puts all pods together.
-func (StatefulSet) Identify(podgrouper.Input) (podgrouper.Membership, error) {
-	return podgrouper.Membership{PriorityClassName: podgrouper.TrainPriorityClass}, nil
-}
-
-// Describe counts the pods that come at once: in the default order each waits until the one
-// before it is Ready.
-func (StatefulSet) Describe(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
+// statefulSet groups the pods of a StatefulSet; one is enough. In the default order each
+// comes when the one before it is Ready, so they do not come at once.
+func statefulSet(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
 	atOnce := or(owner.Count("spec", "replicas"), 1)
 	if owner.String("spec", "podManagementPolicy") != "Parallel" {
 		atOnce = min(atOnce, 1)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/copse-dev/copse/pkg/podgrouper"
@@ -15,23 +14,9 @@ import (
 // batchMinMember is KAI's annotation of Jobs for the minimum.
 const batchMinMember = "kai.scheduler/batch-min-member"
 
-// Job groups all pods of a Job; one is enough, since pods of a Job usually do not need each
-// other (seed 004). A CronJob's are those of its Jobs.
-type Job struct{}
-
-// Name of the rule.
-func (Job) Name() string { return "Job" }
-
-// Kinds that it groups the pods of.
-func (Job) Kinds() []schema.GroupKind { return []schema.GroupKind{{Group: "batch", Kind: "Job"}} }
-
-// Identify puts all pods together.
-func (Job) Identify(podgrouper.Input) (podgrouper.Membership, error) {
-	return podgrouper.Membership{PriorityClassName: podgrouper.TrainPriorityClass}, nil
-}
-
-// Describe counts the pods that run at the same time.
-func (Job) Describe(_ context.Context, in podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
+// job groups the pods of a Job; one is enough, since pods of a Job usually do not need each
+// other (seed 004).
+func job(_ context.Context, in podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
 	atOnce := podsOfJob(owner.At("spec"))
 	shape := podgrouper.Shape{AtOnce: &atOnce}
 	value := in.Owner.Annotations[batchMinMember]

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,22 +16,13 @@ import (
 
 // customJob is the example of seed 004, written as a rule: minAvailable, else replicas, else
 // what is so by default.
-type customJob struct{ rules.Default }
-
-func (customJob) Name() string { return "CustomJob" }
-
-func (customJob) Kinds() []schema.GroupKind {
-	return []schema.GroupKind{{Group: "example.com", Kind: "CustomJob"}}
-}
-
-func (r customJob) Describe(ctx context.Context, in podgrouper.Input, owner fields.Fields, reader client.Reader) (podgrouper.Shape, error) {
-	shape, err := r.Default.Describe(ctx, in, owner, reader)
+func customJob(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
 	for _, name := range []string{"minAvailable", "replicas"} {
-		if count := owner.Count("spec", name); count != nil && *count > 0 && shape.MinMember == nil {
-			shape.MinMember = count
+		if count := owner.Count("spec", name); count != nil && *count > 0 {
+			return podgrouper.Shape{MinMember: count}, nil
 		}
 	}
-	return shape, err
+	return podgrouper.Shape{}, nil
 }
 
 func declare(t *testing.T, declaration rules.Declaration) podgrouper.Rule {
@@ -55,7 +45,7 @@ func custom(spec, podSpec string) string {
 // The same in code and without: a kind of one's own.
 func TestCustomJob(t *testing.T) {
 	for name, rule := range map[string]podgrouper.Rule{
-		"in code":  customJob{},
+		"in code":  rules.PerOwner("example.com", "CustomJob", podgrouper.TrainPriorityClass, customJob),
 		"declared": declare(t, rules.Declaration{Group: "example.com", Kind: "CustomJob", MinMemberPath: "spec.minAvailable", ReplicasPath: "spec.replicas"}),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,15 +3,12 @@ package rules
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/fields"
 )
-
-const kubeflowGroup = "kubeflow.org"
 
 // Labels that Kubeflow's operators put on pods.
 const (
@@ -21,44 +18,26 @@ const (
 	kubeflowJobRole      = "training.kubeflow.org/job-role"
 )
 
-// TrainingJob groups the pods of a Kubeflow job of which all are needed.
-type TrainingJob struct {
-	kind     string
-	specs    string
-	required []string
+// tfJob groups the pods of a TensorFlow job, of which all are needed.
+func tfJob(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
+	return allReplicas(owner, "tfReplicaSpecs"), nil
 }
 
-// NewTFJob returns the rule for TensorFlow.
-func NewTFJob() TrainingJob { return TrainingJob{kind: "TFJob", specs: "tfReplicaSpecs"} }
-
-// NewXGBoostJob returns the rule for XGBoost.
-func NewXGBoostJob() TrainingJob {
-	return TrainingJob{kind: "XGBoostJob", specs: "xgbReplicaSpecs", required: []string{"Master", "Worker"}}
+// xgboostJob groups the pods of an XGBoost job, of which all are needed.
+func xgboostJob(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
+	return allReplicas(owner, "xgbReplicaSpecs", "Master", "Worker"), nil
 }
 
-// NewJAXJob returns the rule for JAX.
-func NewJAXJob() TrainingJob {
-	return TrainingJob{kind: "JAXJob", specs: "jaxReplicaSpecs", required: []string{"Worker"}}
+// jaxJob groups the pods of a JAX job, of which all are needed.
+func jaxJob(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
+	return allReplicas(owner, "jaxReplicaSpecs", "Worker"), nil
 }
 
-// Name of the rule.
-func (r TrainingJob) Name() string { return r.kind }
-
-// Kinds that it groups the pods of.
-func (r TrainingJob) Kinds() []schema.GroupKind {
-	return []schema.GroupKind{{Group: kubeflowGroup, Kind: r.kind}}
-}
-
-// Identify puts all pods together.
-func (TrainingJob) Identify(podgrouper.Input) (podgrouper.Membership, error) {
-	return podgrouper.Membership{PriorityClassName: podgrouper.TrainPriorityClass}, nil
-}
-
-// Describe counts the pods.
-func (r TrainingJob) Describe(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
-	_, total := replicasOf(owner, r.specs, r.required...)
+// allReplicas needs all pods, unless the job asks for less.
+func allReplicas(owner fields.Fields, specs string, required ...string) podgrouper.Shape {
+	_, total := replicasOf(owner, specs, required...)
 	minimum, notes := atMost(minAvailable(owner, total), total)
-	return podgrouper.Shape{MinMember: minimum, AtOnce: &total, Notes: notes}, nil
+	return podgrouper.Shape{MinMember: minimum, AtOnce: &total, Notes: notes}
 }
 
 // replicasOf counts the pods of each type, and of all. A type without a count has one pod.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,26 +15,10 @@ import (
 
 const mpiLauncher = "Launcher"
 
-// MPIJob groups the launcher and the workers of an MPI job, of which all are needed unless
+// mpiJob groups the launcher and the workers of an MPI job, of which all are needed unless
 // it asks for less (seed 004). A launcher that is made when the workers are ready does not
 // count before: they would wait for it, and it for them.
-type MPIJob struct{}
-
-// Name of the rule.
-func (MPIJob) Name() string { return "MPIJob" }
-
-// Kinds that it groups the pods of.
-func (MPIJob) Kinds() []schema.GroupKind {
-	return []schema.GroupKind{{Group: kubeflowGroup, Kind: "MPIJob"}}
-}
-
-// Identify puts all pods together.
-func (MPIJob) Identify(podgrouper.Input) (podgrouper.Membership, error) {
-	return podgrouper.Membership{PriorityClassName: podgrouper.TrainPriorityClass}, nil
-}
-
-// Describe counts the pods that there are before anything runs, and then all.
-func (MPIJob) Describe(ctx context.Context, in podgrouper.Input, owner fields.Fields, reader client.Reader) (podgrouper.Shape, error) {
+func mpiJob(ctx context.Context, in podgrouper.Input, owner fields.Fields, reader client.Reader) (podgrouper.Shape, error) {
 	byType, total := replicasOf(owner, "mpiReplicaSpecs", mpiLauncher, "Worker")
 	asked, atOnce := minAvailable(owner, total), total
 	if owner.String("spec", "launcherCreationPolicy") == "WaitForWorkersReady" {

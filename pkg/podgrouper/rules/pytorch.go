@@ -32,7 +32,7 @@ func (PyTorchJob) Name() string { return "PyTorchJob" }
 
 // Kinds that it groups the pods of.
 func (PyTorchJob) Kinds() []schema.GroupKind {
-	return []schema.GroupKind{{Group: kubeflowGroup, Kind: "PyTorchJob"}}
+	return []schema.GroupKind{{Group: "kubeflow.org", Kind: "PyTorchJob"}}
 }
 
 // Identify says in which subgroup a pod is, by the labels that the operator puts on it.

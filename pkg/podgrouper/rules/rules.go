@@ -12,22 +12,23 @@ import (
 
 // All returns the rules of all kinds but pods.
 func All() []podgrouper.Rule {
+	const train, inference, build = podgrouper.TrainPriorityClass, podgrouper.InferencePriorityClass, podgrouper.BuildPriorityClass
 	return []podgrouper.Rule{
 		Deployment{},
-		ReplicaSet{},
-		StatefulSet{},
-		Job{},
-		MPIJob{},
+		PerOwner("apps", "ReplicaSet", train, replicaSet),
+		PerOwner("apps", "StatefulSet", train, statefulSet),
+		PerOwner("batch", "Job", train, job),
+		PerOwner("kubeflow.org", "MPIJob", train, mpiJob),
+		PerOwner("kubeflow.org", "TFJob", train, tfJob),
+		PerOwner("kubeflow.org", "XGBoostJob", train, xgboostJob),
+		PerOwner("kubeflow.org", "JAXJob", train, jaxJob),
 		PyTorchJob{},
-		NewTFJob(),
-		NewXGBoostJob(),
-		NewJAXJob(),
+		PerOwner("kubeflow.org", "Notebook", build, notebook),
 		JobSet{},
 		LeaderWorkerSet{},
 		RayCluster{},
 		SparkApplication{},
-		Notebook{},
-		KnativeRevision{},
+		PerOwner("serving.knative.dev", "Revision", inference, knativeRevision),
 		PodCliqueSet{},
 	}
 }
