@@ -208,6 +208,10 @@ spec:
 			objects: kubeflowJob("PyTorchJob", "{pytorchReplicaSpecs: {Worker: {replicas: 2}}}", "", "{training.kubeflow.org/replica-type: Worker}"),
 			want:    map[string]string{"train-pod": "pg-train of PyTorchJob/train, 2; train; worker 2; in worker"},
 		},
+		"masters beyond the minimum": {
+			objects: kubeflowJob("PyTorchJob", "{runPolicy: {schedulingPolicy: {minAvailable: 1}}, pytorchReplicaSpecs: {Master: {replicas: 2}, Worker: {replicas: 2}}}", "", "{training.kubeflow.org/replica-type: master}"),
+			want:    map[string]string{"train-pod": "pg-train of PyTorchJob/train, 1; train; master 1; worker 0; in master"},
+		},
 		"a master alone": {
 			objects: kubeflowJob("PyTorchJob", "{pytorchReplicaSpecs: {Master: {replicas: 1}}}", "", "{training.kubeflow.org/replica-type: master}"),
 			want:    map[string]string{"train-pod": "pg-train of PyTorchJob/train, 1; train; master 1; in master"},

@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -133,10 +132,10 @@ func lwsSegments(size, subSize, segments int64, excluded, leaderOnly bool) []pod
 }
 
 // lwsSegment is the subgroup of a pod, as the set counts: a leader that makes one pod too
-// many is in the first.
+// many is in the first, with index -1 rounded to it.
 func lwsSegment(index, size, subSize int64) int64 {
 	if (size-1)%subSize == 0 && size%subSize != 0 {
-		return max(0, index-1) / subSize
+		return (index - 1) / subSize
 	}
 	return index / subSize
 }
@@ -195,13 +194,4 @@ func leaderIsScheduled(ctx context.Context, in podgrouper.Input, reader client.R
 		return false, fmt.Errorf("read leader %s: %w", in.Pod.Name, err)
 	}
 	return leader.Spec.NodeName != "", nil
-}
-
-// parseCount is a number of pods, or an index; nil when there is none.
-func parseCount(value string) *int64 {
-	count, err := strconv.ParseInt(value, 10, 32)
-	if err != nil || count < 0 {
-		return nil
-	}
-	return &count
 }

@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,12 +47,12 @@ func (PyTorchJob) Identify(in podgrouper.Input) (podgrouper.Membership, error) {
 			membership.SubGroup = pytorchWorker
 			break
 		}
-		index, err := strconv.ParseInt(in.Pod.Labels[kubeflowReplicaIndex], 10, 32)
-		if err != nil || index < 0 {
+		index := parseCount(in.Pod.Labels[kubeflowReplicaIndex])
+		if index == nil {
 			membership.Notes = append(membership.Notes, missingLabel(kubeflowReplicaIndex, "its segment"))
 			break
 		}
-		membership.SubGroup = segmentName(index / size)
+		membership.SubGroup = segmentName(*index / size)
 	default:
 		membership.Notes = append(membership.Notes, missingLabel(kubeflowReplicaType, "its subgroup"))
 	}
@@ -113,11 +112,7 @@ func asked(in podgrouper.Input, template map[string]string, key string) string {
 
 // segmentOf is the size of segments; 0 for none.
 func segmentOf(annotation string) int64 {
-	size, err := strconv.ParseInt(annotation, 10, 32)
-	if err != nil || size < 1 {
-		return 0
-	}
-	return size
+	return or(parseCount(annotation), 0)
 }
 
 func segmentName(index int64) string {

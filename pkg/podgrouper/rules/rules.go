@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,4 +87,13 @@ func or(count *int64, otherwise int64) int64 {
 		return otherwise
 	}
 	return *count
+}
+
+// parseCount is a number of pods, or an index; nil when there is none.
+func parseCount(value string) *int64 {
+	count, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || count < 0 {
+		return nil
+	}
+	return &count
 }
