@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -107,6 +108,7 @@ func TestNames(t *testing.T) {
 		"and one more":              gang(member(Membership{SubKey: "group-2"})),
 		"named after something":     gang(member(Membership{Base: "app", UID: "app-1"})),
 		"named after another":       gang(member(Membership{Base: "app", UID: "app-2"})),
+		"named after a label":       gang(member(Membership{Base: "App_1.", UID: "app-3"})),
 		"an owner of a long name":   gang(rename(long)),
 		"an owner of a longer name": gang(func(w *world) { w.owners[0].Name, w.owners[0].UID = long+"b", "other" }),
 		"a group of a long name":    gang(both(rename(long), member(Membership{SubKey: "group-1"}))),
@@ -120,8 +122,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s and %s have the same name %q", what, other, name)
 		}
 		seen[name] = what
-		if len(name) > 63 || strings.Contains(name, ".-") || strings.Contains(name, "--") {
-			t.Errorf("%s: name %q", what, name)
+		if errs := validation.IsDNS1123Label(name); len(errs) > 0 || strings.Contains(name, "--") {
+			t.Errorf("%s: name %q: %v", what, name, errs)
 		}
 	}
 }

@@ -30,17 +30,18 @@ func (d *decision) groupName() string {
 	return nameOf(base, m.SubKey, naming.Hash(uid, m.SubKey))
 }
 
-// nameOf puts the name of a group together; what is too long is cut, and the hash tells the
-// groups apart.
+// nameOf puts the name of a group together. What no name of an object can have, which a label
+// of a pod can, is replaced, and what is too long is cut; the hash tells the groups apart.
 func nameOf(base, subKey, hash string) string {
 	name := "pg-" + base
 	if subKey != "" {
 		name += "-" + subKey
 	}
+	name = legal(name)
 	if most := maxNameLength - len(hash) - 1; len(name) > most {
-		name = strings.TrimRight(name[:most], "-.")
+		name = name[:most]
 	}
-	return name + "-" + hash
+	return strings.TrimRight(name, "-") + "-" + hash
 }
 
 // SubGroupName is the name of a subgroup that is called after parts of a workload: a DNS
@@ -51,7 +52,18 @@ func SubGroupName(parts ...string) string {
 	if len(validation.IsDNS1123Label(name)) == 0 {
 		return name
 	}
-	legal := strings.Map(func(r rune) rune {
+	hash := naming.Hash(parts...)
+	name = legal(name)
+	name = strings.Trim(name[:min(len(name), maxNameLength-len(hash)-1)], "-")
+	if name == "" {
+		return hash
+	}
+	return name + "-" + hash
+}
+
+// legal has nothing but what a DNS label can have.
+func legal(name string) string {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
 			return r
@@ -60,10 +72,4 @@ func SubGroupName(parts ...string) string {
 		}
 		return '-'
 	}, name)
-	hash := naming.Hash(parts...)
-	legal = strings.Trim(legal[:min(len(legal), maxNameLength-len(hash)-1)], "-")
-	if legal == "" {
-		return hash
-	}
-	return legal + "-" + hash
 }

@@ -59,14 +59,13 @@ func (LeaderWorkerSet) Identify(in podgrouper.Input) (podgrouper.Membership, err
 	if subSize == 0 || leader && excluded {
 		return membership, nil
 	}
-	index, ok := lwsIndex(in, leader)
-	if !ok {
+	index, size := lwsIndex(in, leader), parseCount(in.Pod.Annotations[lwsSize])
+	if index == nil || size == nil {
 		membership.SubGroup = ""
-		membership.Notes = append(membership.Notes, missingLabel(lwsWorkerIndex, "its subgroup"))
+		membership.Notes = append(membership.Notes, missingLabel(lwsWorkerIndex+", or no annotation "+lwsSize, "its subgroup"))
 		return membership, nil
 	}
-	size := or(parseCount(in.Pod.Annotations[lwsSize]), 1)
-	membership.SubGroup = lwsSegmentName(lwsSegment(index, size, subSize))
+	membership.SubGroup = lwsSegmentName(lwsSegment(*index, *size, subSize))
 	return membership, nil
 }
 
@@ -74,7 +73,7 @@ func (LeaderWorkerSet) Identify(in podgrouper.Input) (podgrouper.Membership, err
 // waited for before it has a node.
 func (LeaderWorkerSet) Describe(ctx context.Context, in podgrouper.Input, owner fields.Fields, reader client.Reader) (podgrouper.Shape, error) {
 	template := owner.At("spec", "leaderWorkerTemplate")
-	// A set that is updated has replicas of two sizes.
+	// A set that is updated has replicas of two sizes: what a pod was made with counts.
 	size := max(1, or(parseCount(in.Pod.Annotations[lwsSize]), or(template.Count("size"), 1)))
 	needed, leaderOnly := size, false
 	if owner.String("spec", "startupPolicy") == "LeaderReady" {
@@ -88,8 +87,7 @@ func (LeaderWorkerSet) Describe(ctx context.Context, in podgrouper.Input, owner 
 		needed = 1
 	}
 	shape := podgrouper.Shape{MinMember: &needed, AtOnce: ptr.To(needed)}
-	policy := template.At("subGroupPolicy")
-	subSize := or(policy.Count("subGroupSize"), 0)
+	subSize := segmentOf(in.Pod.Annotations[lwsSubGroupSize])
 	if subSize == 0 {
 		shape.SubGroups = []podgrouper.SubGroup{{Name: lwsLeader, MinMember: ptr.To[int64](1)}}
 		if size > 1 {
@@ -99,10 +97,10 @@ func (LeaderWorkerSet) Describe(ctx context.Context, in podgrouper.Input, owner 
 	}
 	segments := lwsSegment(size-1, size, subSize) + 1
 	if segments > podgrouper.MaxSubGroups-1 {
-		policy.Report(field.Invalid(policy.Path("subGroupSize"), subSize, fmt.Sprintf("makes %d subgroups of %d pods; there may be %d", segments, size, podgrouper.MaxSubGroups-1)))
+		template.Report(field.Invalid(template.Path("subGroupPolicy", "subGroupSize"), subSize, fmt.Sprintf("makes %d subgroups of %d pods; there may be %d", segments, size, podgrouper.MaxSubGroups-1)))
 		return shape, nil
 	}
-	excluded := policy.String("subGroupPolicyType") == "LeaderExcluded"
+	excluded := template.String("subGroupPolicy", "subGroupPolicyType") == "LeaderExcluded"
 	shape.SubGroups = lwsSegments(size, subSize, segments, excluded, leaderOnly)
 	return shape, nil
 }
@@ -110,34 +108,43 @@ func (LeaderWorkerSet) Describe(ctx context.Context, in podgrouper.Input, owner 
 // lwsSegments counts the pods of each segment, and of the leader where that is in none.
 func lwsSegments(size, subSize, segments int64, excluded, leaderOnly bool) []podgrouper.SubGroup {
 	var out []podgrouper.SubGroup
-	first := int64(0)
 	if excluded {
-		first = 1
 		out = append(out, podgrouper.SubGroup{Name: lwsLeader, MinMember: ptr.To[int64](1)})
 	}
-	pods, needed := make([]int64, segments), make([]int64, segments)
-	for index := first; index < size; index++ {
-		segment := lwsSegment(index, size, subSize)
-		pods[segment]++
-		if index == 0 || !leaderOnly {
-			needed[segment]++
+	for i := range segments {
+		leader, workers := int64(0), subSize
+		if i == 0 && !excluded {
+			leader = 1
 		}
-	}
-	for i := range pods {
-		if pods[i] > 0 {
-			out = append(out, podgrouper.SubGroup{Name: lwsSegmentName(int64(i)), MinMember: &needed[i]})
+		if !lwsExtraLeader(size, subSize) {
+			workers = min(subSize, size-i*subSize)
+			if i == 0 {
+				workers--
+			}
 		}
+		if leader+workers == 0 {
+			continue
+		}
+		if leaderOnly {
+			workers = 0
+		}
+		out = append(out, podgrouper.SubGroup{Name: lwsSegmentName(i), MinMember: ptr.To(leader + workers)})
 	}
 	return out
 }
 
-// lwsSegment is the subgroup of a pod, as the set counts: a leader that makes one pod too
+// lwsSegment is the subgroup of a pod, as the set counts. A leader that makes one pod too
 // many is in the first, with index -1 rounded to it.
 func lwsSegment(index, size, subSize int64) int64 {
-	if (size-1)%subSize == 0 && size%subSize != 0 {
+	if lwsExtraLeader(size, subSize) {
 		return (index - 1) / subSize
 	}
 	return index / subSize
+}
+
+// lwsExtraLeader says whether the workers fill the subgroups without the leader.
+func lwsExtraLeader(size, subSize int64) bool {
+	return (size-1)%subSize == 0 && size%subSize != 0
 }
 
 func lwsSegmentName(index int64) string {
@@ -166,17 +173,15 @@ func lwsIsLeader(in podgrouper.Input) bool {
 	return len(in.Below) <= 1
 }
 
-// lwsIndex is the index of a pod in its replica.
-func lwsIndex(in podgrouper.Input, leader bool) (int64, bool) {
+// lwsIndex is the index of a pod in its replica; nil when no label says it.
+func lwsIndex(in podgrouper.Input, leader bool) *int64 {
 	if leader {
-		return 0, true
+		return ptr.To[int64](0)
 	}
-	for _, key := range []string{lwsWorkerIndex, appsv1.PodIndexLabel} {
-		if index := parseCount(in.Pod.Labels[key]); index != nil {
-			return *index, true
-		}
+	if index := parseCount(in.Pod.Labels[lwsWorkerIndex]); index != nil {
+		return index
 	}
-	return 0, false
+	return parseCount(in.Pod.Labels[appsv1.PodIndexLabel])
 }
 
 // leaderIsScheduled says whether the leader of the pod's replica has a node.

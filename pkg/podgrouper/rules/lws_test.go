@@ -102,12 +102,20 @@ func TestLeaderWorkerSet(t *testing.T) {
 			objects: lwsScene(halves+", startupPolicy: LeaderReady", `{leaderworkerset.sigs.k8s.io/size: "4", leaderworkerset.sigs.k8s.io/subgroup-size: "2"}`, true, "{}"),
 			want:    map[string]string{"vllm-1": group + "1; train; segment-0 1; segment-1 0; in segment-0"},
 		},
+		"subgroups of many pods": {
+			objects: lwsScene("leaderWorkerTemplate: {}", `{leaderworkerset.sigs.k8s.io/size: "2147483647", leaderworkerset.sigs.k8s.io/subgroup-size: "2147483645"}`, true, "{}"),
+			want:    map[string]string{"vllm-1": group + "2147483647; train; segment-0 2147483645; segment-1 2; in segment-0"},
+		},
+		"a worker whose place is not known": {
+			objects: lwsScene(halves, `{leaderworkerset.sigs.k8s.io/subgroup-size: "2"}`, true, "{}"),
+			want:    map[string]string{"vllm-1-3": group + "4; train; segment-0 2; segment-1 2; MissingLabel"},
+		},
 		"a worker of no replica": {
 			objects: replace(lwsScene(five, "{}", true, "{}"), `leaderworkerset.sigs.k8s.io/group-index: "1", `, ""),
 			want:    map[string]string{"vllm-1-3": `error: rule LeaderWorkerSet: label leaderworkerset.sigs.k8s.io/group-index of pod vllm-1-3 has to be the index of its replica, and is ""`},
 		},
 		"too many subgroups": {
-			objects: lwsScene("leaderWorkerTemplate: {size: 2000000000, subGroupPolicy: {subGroupSize: 1}}", "{}", true, "{}"),
+			objects: lwsScene("leaderWorkerTemplate: {size: 2000000000, subGroupPolicy: {subGroupSize: 1}}", `{leaderworkerset.sigs.k8s.io/size: "2000000000", leaderworkerset.sigs.k8s.io/subgroup-size: "1"}`, true, "{}"),
 			want:    map[string]string{"vllm-1": "error: LeaderWorkerSet vllm: spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize: Invalid value: 1: makes 2000000000 subgroups of 2000000000 pods; there may be 9999"},
 		},
 		"a set of a size that is none": {
