@@ -42,11 +42,12 @@ func (c classes) GlobalDefault() string   { return "" }
 // its controller is. UIDs are made of kinds and names.
 type scene struct {
 	reader client.Client
+	mapper meta.RESTMapper
 	owners *owners.Resolver
 	config config.Config
 }
 
-func newScene(t *testing.T, text string, configured config.Config) *scene {
+func newScene(t testing.TB, text string, configured config.Config) *scene {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -84,12 +85,12 @@ func newScene(t *testing.T, text string, configured config.Config) *scene {
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
-	s := &scene{reader: builder.Build(), config: config.Merge(shipped, configured)}
+	s := &scene{reader: builder.Build(), mapper: mapper, config: config.Merge(shipped, configured)}
 	s.owners = owners.New(s.reader, mapper, owners.Options{})
 	return s
 }
 
-func decode(t *testing.T, text string) []*unstructured.Unstructured {
+func decode(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
 	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
