@@ -99,6 +99,11 @@ func (r *Reconciler) shutGate(ctx context.Context, pcs *grovev1alpha1.PodCliqueS
 	if gate == nil || gate.DeletionTimestamp != nil || key.Replica < pcs.Spec.Replicas || len(gate.Status.Cliques) == 0 {
 		return nil
 	}
+	current, err := live.Set(ctx, r.Live, key.NamespacedName, key.UID)
+	if err != nil || !agree(pcs, current, key.Replica) {
+		// To a cache that is behind, a replica that has just come goes.
+		return err
+	}
 	updated := gate.DeepCopy()
 	updated.Status.Cliques = nil
 	if err := r.Client.Status().Update(ctx, updated); err != nil {

@@ -265,14 +265,23 @@ func TestTheGateOfAReplicaIsShutBeforeItGoes(t *testing.T) {
 	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm"}, set); err != nil {
 		t.Fatal(err)
 	}
-	set.Spec.Replicas = 1
+	set.Spec.Replicas, set.Generation = 1, 7
 	if err := c.Update(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
+	key := Key{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "llm"}, UID: "set-uid", Replica: 1}
+	// A set of the past does not shut it.
+	c.r.Live = newAtGate(t)
+	if _, err := c.r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if gate, text := c.gate(t); !gate.Status.Cliques[0].Open || text == "" {
+		t.Errorf("the gate of a replica that is there says %+v, %q", gate.Status.Cliques, text)
+	}
+	c.r.Live = c
 	// No PodClique is deleted while the gate is open.
 	failing := &refusesStatus{WithWatch: c.WithWatch, err: errors.New("boom")}
 	c.r.Client = failing
-	key := Key{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "llm"}, UID: "set-uid", Replica: 1}
 	if _, err := c.r.Reconcile(t.Context(), key); err == nil {
 		t.Error("a gate that cannot be shut is left alone")
 	}
