@@ -299,13 +299,14 @@ func TestAWaiterPassesByTheFileWithoutTheAPI(t *testing.T) {
 	cut.says("gave up waiting for gate")
 }
 
-// The role for service accounts reads gates, and nothing else.
-func TestServiceAccountsReadStartGatesAlone(t *testing.T) {
+// The role for service accounts watches gates, and allows nothing else.
+func TestServiceAccountsWatchStartGatesAlone(t *testing.T) {
 	ns := cluster.Namespace(t)
 	makeGate(t, ns)
 	as := "--as=system:serviceaccount:" + ns.Name + ":default"
-	ns.Kubectl("get", "startgate", "job-0", as)
+	ns.Kubectl("auth", "can-i", as, "watch", "startgates.grove.io")
 	for _, forbidden := range [][]string{
+		{"get", "startgates.grove.io"}, {"list", "startgates.grove.io"},
 		{"update", "startgates.grove.io"}, {"patch", "startgates.grove.io", "--subresource=status"}, {"create", "startgates.grove.io"}, {"delete", "startgates.grove.io"},
 		{"get", "podcliquesets.grove.io"}, {"get", "podcliques.grove.io"}, {"get", "pods"}, {"get", "secrets"},
 	} {

@@ -84,6 +84,20 @@ func (c *atGate) pass(t *testing.T) time.Duration {
 	return wait
 }
 
+// awaitTwo has the barrier wait for two pods of the router.
+func (c *atGate) awaitTwo(t *testing.T) *grovev1alpha1.PodClique {
+	t.Helper()
+	clique := &grovev1alpha1.PodClique{}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}, clique); err != nil {
+		t.Fatal(err)
+	}
+	clique.Spec.Replicas, clique.Spec.MinAvailable = 2, ptr.To[int32](2)
+	if err := c.Update(t.Context(), clique); err != nil {
+		t.Fatal(err)
+	}
+	return clique
+}
+
 func (c *atGate) start(t *testing.T, pods int32) {
 	t.Helper()
 	clique := &grovev1alpha1.PodClique{}
@@ -179,14 +193,7 @@ func TestTheFileDoesNotForgetWhatTheCachedGateDoesNotShow(t *testing.T) {
 func TestTheGateExpiresAtItsDeadline(t *testing.T) {
 	c := newAtGate(t)
 	c.pass(t)
-	clique := &grovev1alpha1.PodClique{}
-	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}, clique); err != nil {
-		t.Fatal(err)
-	}
-	clique.Spec.Replicas, clique.Spec.MinAvailable = 2, ptr.To[int32](2)
-	if err := c.Update(t.Context(), clique); err != nil {
-		t.Fatal(err)
-	}
+	clique := c.awaitTwo(t)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: "llm-1-router-0-x", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(clique, grovev1alpha1.SchemeGroupVersion.WithKind("PodClique"))},
@@ -237,14 +244,7 @@ func TestAForeignFileOfTheGateIsToldOnce(t *testing.T) {
 func TestAForeignFileDoesNotPutOffTheDeadline(t *testing.T) {
 	c := newAtGate(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm-1-group-scheduling"}})
 	c.pass(t)
-	clique := &grovev1alpha1.PodClique{}
-	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}, clique); err != nil {
-		t.Fatal(err)
-	}
-	clique.Spec.Replicas, clique.Spec.MinAvailable = 2, ptr.To[int32](2)
-	if err := c.Update(t.Context(), clique); err != nil {
-		t.Fatal(err)
-	}
+	c.awaitTwo(t)
 	c.start(t, 1)
 	c.pass(t)
 	if len(c.delays) == 0 || c.delays[len(c.delays)-1] <= 10*time.Second || c.delays[len(c.delays)-1] > 11*time.Second {
