@@ -52,7 +52,7 @@ func huntedMutants() map[string]mutant {
 			file: setup, old: "return gang.AtGate(e.ObjectOld) != gang.AtGate(e.ObjectNew)", new: "return false",
 		},
 		"nobody is told of a stage that opens": {
-			file: setup, old: " ||\n				gang.CountOpenStages(e.ObjectOld) != gang.CountOpenStages(e.ObjectNew)", new: "",
+			file: setup, old: " ||\n				!gang.HaveSameStages(e.ObjectOld, e.ObjectNew)", new: "",
 		},
 		"a copy is not told that its members are there": {
 			file: setup, old: "gang.HasAll(e.ObjectOld) != gang.HasAll(e.ObjectNew)", new: "false",

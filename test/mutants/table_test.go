@@ -10,7 +10,7 @@ func mutants() map[string]mutant {
 			file: gang + "startup.go", old: "before.Index == replica && before.Attempt == attempt", new: "before.Index == replica",
 		},
 		"the write that restarts a replica opens its stages": {
-			file: gang + "startup.go", old: "if !isCurrent(clique.object, replica.attempt+clique.copyAttempt) {", new: "if clique.object == nil {",
+			file: gang + "startup.go", old: "if !isCurrent(clique.object, replica.attempt+clique.copyAttempt) || clique.object.DeletionTimestamp != nil {", new: "if clique.object == nil || clique.object.DeletionTimestamp != nil {",
 		},
 		"the gang of a stage that is not open is made": {
 			file: ctrl + "replica/plan.go", old: "own.closed || own.incomplete", new: "own.incomplete",
@@ -22,13 +22,13 @@ func mutants() map[string]mutant {
 			file: gang + "gate.go", old: "		if !found {\n", new: "		if !found && false {\n",
 		},
 		"pods of an earlier attempt open a gate": {
-			file: gang + "gate.go", old: "!isCurrent(parent.object, replica.attempt+parent.copyAttempt) || !hasSome(parent.object)", new: "parent.object == nil || !hasSome(parent.object)",
+			file: gang + "gate.go", old: "!isCurrent(parent.object, replica.attempt+parent.copyAttempt) || !isUpToDate(parent.object)", new: "parent.object == nil || !isUpToDate(parent.object)",
 		},
 		"the barrier opens when some have started": {
-			file: gang + "gate.go", old: "	if all && ready {\n", new: "	if _ = all; some && ready {\n",
+			file: gang + "barrier.go", old: "	if all && ready && pods > 0 {\n", new: "	if first != nil && ready && pods > 0 {\n",
 		},
 		"a barrier expires at once": {
-			file: gang + "gate.go", old: "	if now.Before(due) {\n", new: "	if now.Before(due) && false {\n",
+			file: gang + "barrier.go", old: "	if now.Before(due) {\n", new: "	if now.Before(due) && false {\n",
 		},
 		"an expired barrier ends nothing": {
 			file: gang + "restart.go", old: "			consider(expiryOf(s, replica, clique))\n", new: "",
@@ -148,7 +148,7 @@ func mutants() map[string]mutant {
 			file: gang + "replacement.go", old: "if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || !s.Membership.Known", new: "if s.Clique.DeletionTimestamp != nil || !s.Membership.Known",
 		},
 		"pods are deleted without their UID": {
-			file: ctrl + "podclique/pods.go", old: "append([]client.DeleteOption{client.Preconditions{UID: &pod.UID}}, options...)...", new: "options...",
+			file: ctrl + "podclique/pods.go", old: "same := client.Preconditions{UID: &pod.UID}", new: "same := client.Preconditions{}",
 		},
 		"absence from the cache is a loss": {
 			file: ctrl + "podclique/controller.go", old: "	pods, err := live.CliquePods(ctx, r.Live, o.snapshot.Clique)\n", new: "	if missing != nil {\n		o.snapshot.Lost = missing\n		return nil\n	}\n	pods, err := live.CliquePods(ctx, r.Live, o.snapshot.Clique)\n",
@@ -178,10 +178,28 @@ func mutants() map[string]mutant {
 			file: gang + "podgang.go", old: "left -= int32(completedOf(&clique.Status).CountBelow(group.MinReplicas))", new: "left -= group.MinReplicas - min(clique.Status.Replicas, group.MinReplicas)",
 		},
 		"the names of missing pods are not looked up": {
-			file: ctrl + "replica/gate.go", old: "	snapshot.Pods = map[string][]gang.Pod{}\n	for _, cached := range read {", new: "	for _, cached := range read {\n		break",
+			file: ctrl + "replica/gate.go", old: "	for _, cached := range expired {\n", new: "	for _, cached := range expired[:0] {\n",
 		},
 		"the time of the barrier stops when the first pod goes": {
-			file: gang + "gate.go", old: "		begun := w.entry.FirstStarted\n", new: "		var begun *metav1.Time\n",
+			file: gang + "barrier.go", old: "		begun := w.entry.FirstStarted\n", new: "		var begun *metav1.Time\n",
+		},
+		"counts of another size open a gate": {
+			file: gang + "gate.go", old: " || !isUpToDate(parent.object)", new: "",
+		},
+		"counts of another size open a stage": {
+			file: gang + "startup.go", old: "		if !isUpToDate(clique.object) {\n", new: "		if false {\n",
+		},
+		"a replica goes before its gate is shut": {
+			file: ctrl + "replica/controller.go", old: "	if err := r.shutGate(ctx, pcs, key, have); err != nil {\n", new: "	if err := error(nil); err != nil {\n",
+		},
+		"the gate of a replica that has just come is shut": {
+			file: ctrl + "replica/gate.go", old: "if err != nil || !agree(pcs, current, key.Replica) {\n		// To", new: "if _ = current; err != nil {\n		// To",
+		},
+		"an error puts the deadline off": {
+			file: ctrl + "replica/controller.go", old: "		r.queue.AddAfter(key, wait)\n", new: "",
+		},
+		"pods of a clique that goes open a gate": {
+			file: gang + "gate.go", old: "going[staying[i].Name], staying[i].object = true, nil", new: "going[staying[i].Name] = false",
 		},
 		"a restart count may fall": {
 			file: valid + "status_podcliqueset.go", old: "errs := validateNotFalling(count, was, path)", new: "var errs field.ErrorList",
