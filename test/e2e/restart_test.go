@@ -250,6 +250,7 @@ func TestTrainingWaitsForItsTerminationDelay(t *testing.T) {
 	ns.Apply(restartable(1, 2, "maxRestarts: 1", "    terminationDelay: 4s"))
 	pods := ns.WaitForPods(3, time.Minute, inAttempt("0"))
 	victim := podOf(t, pods, "job-0-worker", "0").Name
+	waitWasAvailable(ns, "job-0-worker")
 
 	ns.Kubectl("annotate", "pod", victim, "kwok.copse.dev/never-ready=true")
 	breached := func(want string) func(context.Context) error {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/test/framework"
 )
@@ -50,9 +52,22 @@ spec:
 // servingPods are the pods of one replica of serving.
 const servingPods = 2 + 3*3
 
+// waitWasAvailable waits until it is on record that a clique was available: one that never
+// was is not breached.
+func waitWasAvailable(ns *framework.Namespace, clique string) {
+	ns.Eventually(30*time.Second, func(ctx context.Context) error {
+		current, err := cluster.Copse.GroveV1alpha1().PodCliques(ns.Name).Get(ctx, clique, metav1.GetOptions{})
+		if err == nil && !current.Status.WasAvailable {
+			err = fmt.Errorf("it is not on record that %s was available", clique)
+		}
+		return err
+	})
+}
+
 // unready takes the readiness of a pod of a clique away until the pod is made anew.
 func unready(t *testing.T, ns *framework.Namespace, clique string) {
 	t.Helper()
+	waitWasAvailable(ns, clique)
 	pods, err := ns.Pods(t.Context())
 	if err != nil {
 		t.Fatal(err)
