@@ -96,10 +96,12 @@ func DecideGate(s GateSnapshot, now time.Time) GateDecision {
 	set := SetSnapshot{Set: s.Set, Cliques: s.Cliques, Groups: s.Groups}
 	replica := observeReplica(set, s.Replica, set.sizes)
 	waiters := waitersOf(s, replica, now)
-	barriers := map[string][]*waiter{}
+	barriers, expired := map[string][]*waiter{}, map[string]bool{}
 	for _, w := range waiters {
 		switch {
-		case w.entry.Open || w.entry.Expired:
+		case w.entry.Expired:
+			expired[w.Gang] = expired[w.Gang] || w.entry.Attempt == w.attempt
+		case w.entry.Open:
 		case w.barrier:
 			barriers[w.Gang] = append(barriers[w.Gang], w)
 		case w.ready:
@@ -107,6 +109,11 @@ func DecideGate(s GateSnapshot, now time.Time) GateDecision {
 		}
 	}
 	for _, gang := range slices.Sorted(maps.Keys(barriers)) {
+		if expired[gang] {
+			// The attempt of the gang is about to end: a copy that was recycled in it does not
+			// start without the others.
+			continue
+		}
 		decideBarrier(s, gang, barriers[gang], &decision, now)
 	}
 	for _, w := range waiters {

@@ -270,6 +270,24 @@ func TestWaitTimeout(t *testing.T) {
 	expect(t, "a target that waits for others first", time.Duration(0), WaitTimeout(both, "b"))
 }
 
+// A copy of the base gang that was recycled after the barrier had expired waits for the
+// next attempt, and does not start alone.
+func TestARecycledCopyDoesNotPassAnExpiredBarrierAlone(t *testing.T) {
+	pcs := inferenceSet(template("a", 1, 1), template("b", 1, 1), group("g", 1, 1, "b"), barrier(60))
+	s := gateOf(pcs, allOf(pcs).but("set-0-g-0-b", inAttempt(1), startedPods(1)), entry{Name: "set-0-a", Expired: true, Since: ptr.To(at(0))}, entry{Name: "set-0-g-0-b", Expired: true, Since: ptr.To(at(0))})
+	recycled := &grovev1alpha1.PodCliqueScalingGroup{Spec: grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: 1}}
+	recycledCopy(&recycled.Status, 0, 1, 0)
+	s.Groups = map[string]*grovev1alpha1.PodCliqueScalingGroup{"set-0-g": recycled}
+	d := DecideGate(s, now)
+	expect(t, "gates", "a@0 expired, g-0-b@1 waits", states(d.Status))
+	if !d.Next.IsZero() || len(d.Events) > 0 {
+		t.Errorf("next %s, events %v", d.Next, d.Events)
+	}
+	// Of a gang that is open, the copy alone gathers anew.
+	s.Gate.Status.Cliques = []entry{{Name: "set-0-a", Open: true, Since: ptr.To(at(0))}, {Name: "set-0-g-0-b", Open: true, Since: ptr.To(at(0))}}
+	expect(t, "gates of an open gang", "a@0 open, g-0-b@1 open", states(DecideGate(s, now).Status))
+}
+
 func TestGateFile(t *testing.T) {
 	expect(t, "text", "a 3\nc 0\n", GateFile(&grovev1alpha1.StartGateStatus{Cliques: []entry{{Name: "c", Open: true}, {Name: "b", Attempt: 1}, {Name: "a", Attempt: 3, Open: true}, {Name: "d", Expired: true}}}))
 	expect(t, "nothing", "", GateFile(&grovev1alpha1.StartGateStatus{}))

@@ -195,6 +195,9 @@ func mutants() map[string]mutant {
 		"the gate of a replica that has just come is shut": {
 			file: ctrl + "replica/gate.go", old: "if err != nil || !agree(pcs, current, key.Replica) {\n		// To", new: "if _ = current; err != nil {\n		// To",
 		},
+		"a copy passes a barrier that has expired for its gang": {
+			file: gang + "gate.go", old: "		if expired[gang] {\n", new: "		if false {\n",
+		},
 		"an error puts the deadline off": {
 			file: ctrl + "replica/controller.go", old: "		r.queue.AddAfter(key, wait)\n", new: "",
 		},
