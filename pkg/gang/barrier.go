@@ -169,5 +169,9 @@ func (w *waiter) missing(live map[string][]Pod) string {
 			names = append(names, pod.Name+" on "+pod.Node)
 		}
 	}
+	if len(names) == 0 {
+		// They have come in an attempt that does not count.
+		return ""
+	}
 	return ", missing: " + firstOf(names)
 }
