@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -24,6 +25,7 @@ import (
 	"github.com/copse-dev/copse/pkg/podspec"
 	"github.com/copse-dev/copse/pkg/scheduling"
 	"github.com/copse-dev/copse/pkg/scheduling/native"
+	"github.com/copse-dev/copse/pkg/scheduling/none"
 )
 
 // Options are what the controllers need to know.
@@ -48,9 +50,9 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := index.Register(ctx, mgr.GetFieldIndexer(), options.NativeGangs); err != nil {
 		return err
 	}
-	var backend scheduling.Backend
+	backends := &scheduling.Backends{Others: none.New(mgr.GetClient()), ByScheduler: map[string]scheduling.Backend{}}
 	if options.NativeGangs {
-		backend = native.New(mgr.GetClient())
+		backends.ByScheduler[corev1.DefaultSchedulerName] = native.New(mgr.GetClient())
 	}
 	events := recorder{mgr.GetEventRecorder("copse-controller-manager")}
 
@@ -64,7 +66,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	cliques := &podclique.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(),
-		Backend: backend, ClusterDomain: options.ClusterDomain, UnreadyNodeTimeout: options.UnreadyNodeTimeout, Waiter: options.Waiter, Metrics: options.Metrics,
+		Backends: backends, ClusterDomain: options.ClusterDomain, UnreadyNodeTimeout: options.UnreadyNodeTimeout, Waiter: options.Waiter, Metrics: options.Metrics,
 	}
 	if err := cliques.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podclique: %w", err)
@@ -75,7 +77,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := groups.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podcliquescalinggroup: %w", err)
 	}
-	gangs := &podgang.Reconciler{Client: mgr.GetClient(), Clock: options.Clock, Backend: backend}
+	gangs := &podgang.Reconciler{Client: mgr.GetClient(), Clock: options.Clock, Backends: backends, NativeGroups: options.NativeGangs}
 	if err := gangs.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podgang: %w", err)
 	}

@@ -32,12 +32,15 @@ type GangSnapshot struct {
 	PodGang *schedulerv1alpha1.PodGang
 	// Cliques are the PodCliques of the gang, by name.
 	Cliques map[string]*grovev1alpha1.PodClique
-	// Scheduled, Reason and Message are what the scheduler makes of the gang.
-	Scheduled       bool
-	Reason, Message string
-	// Supported is false where the cluster does not schedule gangs: pods are then placed
-	// one by one, and the gang counts as scheduled when all of them have a node.
-	Supported bool
+	// Scheduled says that the scheduler has placed the gang once in this attempt.
+	Scheduled bool
+	// Untold says that the scheduler does not tell so: it places pods one by one, and the gang
+	// counts as scheduled when all of them have a node.
+	Untold bool
+	// Why is what the scheduler says about pods that it has not placed, or about itself.
+	Why []schedulerv1alpha1.UnschedulableExplanation
+	// Gated is how many pods are held by scheduling gates.
+	Gated int32
 }
 
 // DecideGang returns the next status of a PodGang, and whether it differs.
@@ -49,17 +52,19 @@ func DecideGang(s GangSnapshot, now time.Time) (schedulerv1alpha1.PodGangStatus,
 		status.Conditions = nil
 	}
 	status.ObservedGeneration = ptr.To(s.PodGang.Generation)
-	have, placed, need, ready := countMembers(s, attempt)
+	counts, ready := countMembers(s, attempt)
 	generation := s.PodGang.Generation
 
 	initialized, reason := metav1.ConditionFalse, "PodGangPodsCreationPending"
-	if have >= need || meta.IsStatusConditionTrue(status.Conditions, schedulerv1alpha1.PodGangConditionInitialized) {
+	if counts.have >= counts.need || meta.IsStatusConditionTrue(status.Conditions, schedulerv1alpha1.PodGangConditionInitialized) {
 		initialized, reason = metav1.ConditionTrue, "PodGangPodsCreated"
 	}
 	setCondition(&status.Conditions, generation, now, schedulerv1alpha1.PodGangConditionInitialized, initialized, reason, "")
-	setScheduled(s, status, have, placed, need, now)
-
-	scheduled := meta.IsStatusConditionTrue(status.Conditions, schedulerv1alpha1.PodGangConditionScheduled)
+	scheduled := s.Scheduled || (s.Untold && counts.placed >= counts.need) ||
+		meta.IsStatusConditionTrue(status.Conditions, schedulerv1alpha1.PodGangConditionScheduled)
+	why := explain(s, counts, scheduled)
+	setScheduled(status, counts, scheduled, why, generation, now)
+	status.SchedulingConditions = schedulingConditions(status.SchedulingConditions, why, now)
 	readyStatus, readyReason := metav1.ConditionFalse, "PodsNotReady"
 	if ready {
 		readyStatus, readyReason = metav1.ConditionTrue, "PodsReady"
@@ -76,22 +81,34 @@ func DecideGang(s GangSnapshot, now time.Time) (schedulerv1alpha1.PodGangStatus,
 	return *status, !apiequality.Semantic.DeepEqual(s.PodGang.Status, *status)
 }
 
-// countMembers counts pods of the gang's attempt that exist, that have a node and that
-// are needed, and says whether every clique is available.
-func countMembers(s GangSnapshot, attempt int32) (have, placed, need int32, ready bool) {
+// memberCounts are pods of a gang's attempt.
+type memberCounts struct {
+	// have exist, placed have a node, need have to be.
+	have, placed, need int32
+}
+
+// countMembers counts the pods of the gang's attempt, and says whether every clique is
+// available.
+func countMembers(s GangSnapshot, attempt int32) (counts memberCounts, ready bool) {
 	ready = true
 	for _, group := range s.PodGang.Spec.PodGroups {
-		need += group.MinReplicas
+		counts.need += group.MinReplicas
 		clique := s.Cliques[group.Name]
 		if !isCurrent(clique, attempt) {
 			ready = false
 			continue
 		}
-		have += min(clique.Status.Replicas, group.MinReplicas)
-		placed += min(clique.Status.ScheduledReplicas, group.MinReplicas)
+		counts.have += min(clique.Status.Replicas, group.MinReplicas)
+		counts.placed += min(clique.Status.ScheduledReplicas, group.MinReplicas)
 		ready = ready && IsAvailable(clique)
 	}
-	return have, placed, need, ready
+	return counts, ready
+}
+
+// PodsWait says whether pods of a gang exist that have no node.
+func PodsWait(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grovev1alpha1.PodClique) bool {
+	counts, _ := countMembers(GangSnapshot{PodGang: podGang, Cliques: cliques}, GangAttempt(podGang))
+	return counts.placed < counts.have
 }
 
 // MembersNeeded is how many members of a gang have to have a node at once: all of them
@@ -119,24 +136,13 @@ func MembersNeeded(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grove
 
 // setScheduled tells whether the gang was scheduled; True is sticky, as the
 // scheduler's own condition is.
-func setScheduled(s GangSnapshot, status *schedulerv1alpha1.PodGangStatus, have, placed, need int32, now time.Time) {
+func setScheduled(status *schedulerv1alpha1.PodGangStatus, counts memberCounts, scheduled bool, why []schedulerv1alpha1.UnschedulableExplanation, generation int64, now time.Time) {
 	if meta.IsStatusConditionTrue(status.Conditions, schedulerv1alpha1.PodGangConditionScheduled) {
 		return
 	}
-	set := func(value metav1.ConditionStatus, reason, message string) {
-		setCondition(&status.Conditions, s.PodGang.Generation, now, schedulerv1alpha1.PodGangConditionScheduled, value, reason, message)
+	value, reason, message := metav1.ConditionTrue, schedulerv1alpha1.ReasonPodGangScheduled, fmt.Sprintf("all %d pods have been placed", counts.need)
+	if !scheduled {
+		value, reason, message = metav1.ConditionFalse, why[0].Reason, why[0].Message
 	}
-	switch {
-	case s.Scheduled || (!s.Supported && placed >= need):
-		set(metav1.ConditionTrue, schedulerv1alpha1.ReasonPodGangScheduled, fmt.Sprintf("all %d pods have been placed", need))
-	case have < need:
-		// The scheduler says nothing before the last pod exists.
-		set(metav1.ConditionFalse, schedulerv1alpha1.ReasonWaitingForPods, fmt.Sprintf("%d of %d pods exist", have, need))
-	case s.Reason != "":
-		set(metav1.ConditionFalse, s.Reason, s.Message)
-	case !s.Supported:
-		set(metav1.ConditionFalse, schedulerv1alpha1.ReasonGangsUnsupported, fmt.Sprintf("the cluster does not schedule gangs: %d of %d pods have been placed one by one", placed, need))
-	default:
-		set(metav1.ConditionFalse, schedulerv1alpha1.ReasonWaitingForPods, fmt.Sprintf("all %d pods exist and wait for the scheduler", need))
-	}
+	setCondition(&status.Conditions, generation, now, schedulerv1alpha1.PodGangConditionScheduled, value, reason, message)
 }

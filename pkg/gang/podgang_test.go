@@ -52,82 +52,85 @@ func TestDecideGang(t *testing.T) {
 	pending := func(initialized summary, reason, message string) outcome {
 		return outcome{schedulerv1alpha1.PodGangPending, initialized, isFalse(reason), readyNo, message}
 	}
+	why := func(reason, message string) []schedulerv1alpha1.UnschedulableExplanation {
+		return []schedulerv1alpha1.UnschedulableExplanation{{Reason: reason, Message: message}}
+	}
 	type cliques = map[string]*grovev1alpha1.PodClique
 	tests := map[string]struct {
 		snapshot GangSnapshot
 		want     outcome
 	}{
 		"no clique yet": {
-			GangSnapshot{PodGang: newGang(nil), Supported: true},
+			GangSnapshot{PodGang: newGang(nil)},
 			pending(notCreated, schedulerv1alpha1.ReasonWaitingForPods, "0 of 3 pods exist"),
 		},
 		"a pod is missing: the scheduler's own words would mislead": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true, Reason: schedulerv1alpha1.ReasonNotEnoughResources, Message: "0/4 nodes",
+				PodGang: newGang(nil), Why: why(schedulerv1alpha1.ReasonNotEnoughResources, "0/4 nodes"),
 				Cliques: cliques{"a": member(2, 2, 1, 0, 0), "b": member(1, 1, 1, 0, 0)},
 			},
 			pending(notCreated, schedulerv1alpha1.ReasonWaitingForPods, "2 of 3 pods exist"),
 		},
 		"surplus pods of one clique do not stand for another's": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true,
+				PodGang: newGang(nil),
 				Cliques: cliques{"a": member(5, 2, 5, 5, 0), "b": member(1, 1, 0, 0, 0)},
 			},
 			pending(notCreated, schedulerv1alpha1.ReasonWaitingForPods, "2 of 3 pods exist"),
 		},
 		"pods of the attempt before are none": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true,
+				PodGang: newGang(nil),
 				Cliques: cliques{"a": member(2, 2, 2, 2, 2, attempt(1)), "b": member(1, 1, 1, 1, 1)},
 			},
 			pending(notCreated, schedulerv1alpha1.ReasonWaitingForPods, "1 of 3 pods exist"),
 		},
 		"nor are those of a clique that has not followed the gang into its attempt": {
 			GangSnapshot{
-				PodGang:   newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels[labels.RestartAttempt] = "1" }),
-				Supported: false,
-				Cliques:   cliques{"a": member(2, 2, 2, 2, 2), "b": member(1, 1, 1, 1, 1)},
+				PodGang: newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels[labels.RestartAttempt] = "1" }),
+				Untold:  true,
+				Cliques: cliques{"a": member(2, 2, 2, 2, 2), "b": member(1, 1, 1, 1, 1)},
 			},
 			pending(notCreated, schedulerv1alpha1.ReasonWaitingForPods, "0 of 3 pods exist"),
 		},
 		"all exist, and the scheduler has said nothing": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true,
+				PodGang: newGang(nil),
 				Cliques: cliques{"a": member(2, 2, 2, 0, 0), "b": member(1, 1, 1, 0, 0)},
 			},
 			pending(created, schedulerv1alpha1.ReasonWaitingForPods, "all 3 pods exist and wait for the scheduler"),
 		},
 		"all exist, and the scheduler says why not": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true, Reason: schedulerv1alpha1.ReasonNotEnoughResources, Message: "0/4 nodes",
+				PodGang: newGang(nil), Why: why(schedulerv1alpha1.ReasonNotEnoughResources, "0/4 nodes"),
 				Cliques: cliques{"a": member(2, 2, 2, 0, 0), "b": member(1, 1, 1, 0, 0)},
 			},
 			pending(created, schedulerv1alpha1.ReasonNotEnoughResources, "0/4 nodes"),
 		},
 		"nodes alone do not make it scheduled where gangs are": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true,
+				PodGang: newGang(nil),
 				Cliques: cliques{"a": member(2, 2, 2, 2, 0), "b": member(1, 1, 1, 1, 0)},
 			},
 			pending(created, schedulerv1alpha1.ReasonWaitingForPods, "all 3 pods exist and wait for the scheduler"),
 		},
 		"scheduled": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true, Scheduled: true, Reason: schedulerv1alpha1.ReasonPodGangScheduled,
+				PodGang: newGang(nil), Scheduled: true,
 				Cliques: cliques{"a": member(2, 2, 2, 2, 1), "b": member(1, 1, 1, 1, 1)},
 			},
 			outcome{schedulerv1alpha1.PodGangStarting, created, isTrue(schedulerv1alpha1.ReasonPodGangScheduled), readyNo, "all 3 pods have been placed"},
 		},
 		"ready": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true, Scheduled: true,
+				PodGang: newGang(nil), Scheduled: true,
 				Cliques: cliques{"a": member(2, 2, 2, 2, 2), "b": member(1, 1, 1, 1, 1)},
 			},
 			outcome{schedulerv1alpha1.PodGangRunning, created, isTrue(schedulerv1alpha1.ReasonPodGangScheduled), readyYes, "all 3 pods have been placed"},
 		},
 		"one clique is missing: not ready": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true, Scheduled: true,
+				PodGang: newGang(nil), Scheduled: true,
 				Cliques: cliques{"a": member(2, 2, 2, 2, 2)},
 			},
 			outcome{schedulerv1alpha1.PodGangStarting, notCreated, isTrue(schedulerv1alpha1.ReasonPodGangScheduled), readyNo, "all 3 pods have been placed"},
@@ -137,7 +140,7 @@ func TestDecideGang(t *testing.T) {
 				PodGang: newGang(func(g *schedulerv1alpha1.PodGang) {
 					gangCondition(g, schedulerv1alpha1.PodGangConditionScheduled, metav1.ConditionTrue)
 					gangCondition(g, schedulerv1alpha1.PodGangConditionInitialized, metav1.ConditionTrue)
-				}), Supported: true, Reason: schedulerv1alpha1.ReasonPodGroupMissing,
+				}), Why: why(schedulerv1alpha1.ReasonPodGroupMissing, ""),
 				Cliques: cliques{"a": member(2, 2, 1, 1, 1), "b": member(1, 1, 1, 1, 1)},
 			},
 			outcome{schedulerv1alpha1.PodGangStarting, created, isTrue("Before"), readyNo, ""},
@@ -148,28 +151,28 @@ func TestDecideGang(t *testing.T) {
 					g.Labels[labels.RestartAttempt] = "1"
 					gangCondition(g, schedulerv1alpha1.PodGangConditionScheduled, metav1.ConditionTrue)
 					gangCondition(g, schedulerv1alpha1.PodGangConditionInitialized, metav1.ConditionTrue)
-				}), Supported: true,
+				}),
 				Cliques: cliques{"a": member(2, 2, 0, 0, 0, inAttempt(1)), "b": member(1, 1, 1, 0, 0, inAttempt(1))},
 			},
 			pending(notCreated, schedulerv1alpha1.ReasonWaitingForPods, "1 of 3 pods exist"),
 		},
 		"members of a recycled copy are of the base gang's attempt too": {
 			GangSnapshot{
-				PodGang: newGang(nil), Supported: true,
+				PodGang: newGang(nil),
 				Cliques: cliques{"a": member(2, 2, 2, 0, 0, inAttempt(3)), "b": member(1, 1, 1, 0, 0)},
 			},
 			pending(created, schedulerv1alpha1.ReasonWaitingForPods, "all 3 pods exist and wait for the scheduler"),
 		},
 		"without gang scheduling it waits until all have a node": {
 			GangSnapshot{
-				PodGang: newGang(nil),
+				PodGang: newGang(nil), Untold: true,
 				Cliques: cliques{"a": member(4, 2, 4, 4, 0), "b": member(1, 1, 1, 0, 0)},
 			},
-			pending(created, schedulerv1alpha1.ReasonGangsUnsupported, "the cluster does not schedule gangs: 2 of 3 pods have been placed one by one"),
+			pending(created, schedulerv1alpha1.ReasonGangsUnsupported, "the scheduler places pods one by one: 2 of 3 have a node"),
 		},
 		"and then counts as scheduled": {
 			GangSnapshot{
-				PodGang: newGang(nil),
+				PodGang: newGang(nil), Untold: true,
 				Cliques: cliques{"a": member(2, 2, 2, 2, 0), "b": member(1, 1, 1, 1, 0)},
 			},
 			outcome{schedulerv1alpha1.PodGangStarting, created, isTrue(schedulerv1alpha1.ReasonPodGangScheduled), readyNo, "all 3 pods have been placed"},

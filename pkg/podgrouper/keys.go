@@ -27,8 +27,16 @@ const (
 	KAISkipAnnotation = "kai.scheduler/skip-podgrouper"
 )
 
-// Annotations of pods that are in a group.
+// NamespaceLabel set to NamespaceEnabled on a namespace has its pods grouped.
 const (
+	NamespaceLabel   = "scheduler.grove.io/pod-grouper"
+	NamespaceEnabled = "enabled"
+)
+
+// Annotations and labels of pods that are in a group.
+const (
+	// SubGroupLabel is the subgroup of a pod in its group, KAI's word as well.
+	SubGroupLabel = "kai.scheduler/subgroup-name"
 	// PodGroupAnnotation names the group of a pod.
 	PodGroupAnnotation = "pod-group-name"
 	// GroupedByAnnotation says who put a pod into its group. A pod with a group and without

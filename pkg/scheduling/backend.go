@@ -30,9 +30,12 @@ type Backend interface {
 type Observation struct {
 	// Scheduled says that the gang was scheduled once in this attempt.
 	Scheduled bool
-	// Reason is why it is not, in the words of the PodGang's conditions; empty when the
-	// scheduler has not said anything.
-	Reason string
-	// Message says it for people.
-	Message string
+	// Untold says that the scheduler does not tell whether a gang is scheduled: it counts as
+	// scheduled once all of it has a node.
+	Untold bool
+	// Why says why it is not scheduled, the first reason being the one that counts most;
+	// empty when the scheduler has not said anything.
+	Why []schedulerv1alpha1.UnschedulableExplanation
+	// Gated is how many of its pods are held by a scheduling gate, whoever has put it there.
+	Gated int32
 }

@@ -237,14 +237,14 @@ func (n *nodes) answer(group string, members []*podOnNode, complete bool) {
 }
 
 // observe is what the scheduler has said of a gang.
-func (n *nodes) observe(podGang *schedulerv1alpha1.PodGang) (scheduled bool, reason, message string) {
+func (n *nodes) observe(podGang *schedulerv1alpha1.PodGang) (scheduled bool, why []schedulerv1alpha1.UnschedulableExplanation) {
 	switch answer := n.answers[groupOf(podGang)]; answer {
 	case "":
-		return false, "", ""
+		return false, nil
 	case schedulerv1alpha1.ReasonPodGangScheduled:
-		return true, answer, ""
+		return true, nil
 	default:
-		return false, schedulerv1alpha1.ReasonNotEnoughResources, answer
+		return false, []schedulerv1alpha1.UnschedulableExplanation{{Reason: schedulerv1alpha1.ReasonNotEnoughResources, Message: answer}}
 	}
 }
 

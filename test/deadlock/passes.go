@@ -235,8 +235,8 @@ func (l *life) passGang(podGang *schedulerv1alpha1.PodGang) {
 		return
 	}
 	_, have := l.replicaOf(podGang)
-	s := gang.GangSnapshot{PodGang: podGang, Supported: true, Cliques: map[string]*grovev1alpha1.PodClique{}}
-	s.Scheduled, s.Reason, s.Message = l.nodes.observe(podGang)
+	s := gang.GangSnapshot{PodGang: podGang, Cliques: map[string]*grovev1alpha1.PodClique{}}
+	s.Scheduled, s.Why = l.nodes.observe(podGang)
 	for _, group := range podGang.Spec.PodGroups {
 		if clique := have.cliques[group.Name]; clique != nil {
 			s.Cliques[group.Name] = clique

@@ -52,12 +52,13 @@ func stripPod(obj any) (any, error) {
 		},
 		Spec: corev1.PodSpec{
 			NodeName:        pod.Spec.NodeName,
+			SchedulingGroup: pod.Spec.SchedulingGroup,
 			SchedulingGates: pod.Spec.SchedulingGates,
 		},
 		Status: corev1.PodStatus{
 			Phase:                 pod.Status.Phase,
 			Reason:                pod.Status.Reason,
-			Conditions:            readyCondition(pod.Status.Conditions),
+			Conditions:            readConditions(pod.Status.Conditions),
 			InitContainerStatuses: containerStates(pod.Status.InitContainerStatuses),
 			ContainerStatuses:     containerStates(pod.Status.ContainerStatuses),
 		},
@@ -85,7 +86,7 @@ func stripNode(obj any) (any, error) {
 
 func ourLabels(all map[string]string) map[string]string {
 	out := make(map[string]string, 4)
-	for _, key := range []string{labels.PartOf, labels.PodIndex, labels.RestartAttempt, labels.PodTemplateHash} {
+	for _, key := range []string{labels.PartOf, labels.PodIndex, labels.PodGang, labels.RestartAttempt, labels.PodTemplateHash} {
 		if value, ok := all[key]; ok {
 			out[key] = value
 		}
@@ -93,13 +94,18 @@ func ourLabels(all map[string]string) map[string]string {
 	return out
 }
 
-func readyCondition(conditions []corev1.PodCondition) []corev1.PodCondition {
+// readConditions are whether a pod is ready, and why it has no node.
+func readConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+	var out []corev1.PodCondition
 	for _, condition := range conditions {
-		if condition.Type == corev1.PodReady {
-			return []corev1.PodCondition{{Type: condition.Type, Status: condition.Status, Reason: condition.Reason}}
+		switch {
+		case condition.Type == corev1.PodReady:
+			out = append(out, corev1.PodCondition{Type: condition.Type, Status: condition.Status, Reason: condition.Reason})
+		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse:
+			out = append(out, corev1.PodCondition{Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: condition.Message})
 		}
 	}
-	return nil
+	return out
 }
 
 func containerStates(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {

@@ -83,5 +83,7 @@ type PodGangStatus struct {
 	ObservedAttempt    int32
 	Phase              PodGangPhase
 	Conditions         []metav1.Condition
-	PlacementScore     *float64
+	// SchedulingConditions explain why the gang is not scheduled.
+	SchedulingConditions []SchedulingCondition
+	PlacementScore       *float64
 }

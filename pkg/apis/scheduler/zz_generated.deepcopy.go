@@ -187,6 +187,13 @@ func (in *PodGangStatus) DeepCopyInto(out *PodGangStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.SchedulingConditions != nil {
+		in, out := &in.SchedulingConditions, &out.SchedulingConditions
+		*out = make([]SchedulingCondition, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.PlacementScore != nil {
 		in, out := &in.PlacementScore, &out.PlacementScore
 		*out = new(float64)

@@ -31,6 +31,7 @@ import (
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/metrics"
 	"github.com/copse-dev/copse/pkg/podspec"
+	"github.com/copse-dev/copse/pkg/scheduling"
 	"github.com/copse-dev/copse/pkg/scheduling/native"
 )
 
@@ -178,7 +179,7 @@ func (c *cluster) reconciler() *Reconciler {
 	}
 	return &Reconciler{
 		Client: c.client, Cache: cache, Live: live, Recorder: c.recorder, Clock: clocktesting.NewFakeClock(now), Pace: pace.New(),
-		Backend: native.New(c.client), ClusterDomain: "cluster.local", Metrics: counters,
+		Backends: &scheduling.Backends{Others: native.New(c.client)}, ClusterDomain: "cluster.local", Metrics: counters,
 	}
 }
 

@@ -43,8 +43,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.Clock
 	Pace     *pace.Pace
-	// Backend schedules gangs; nil where the cluster cannot.
-	Backend scheduling.Backend
+	// Backends schedule gangs.
+	Backends *scheduling.Backends
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
 	// Waiter is how pods wait to start, where they do.

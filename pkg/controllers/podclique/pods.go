@@ -48,8 +48,8 @@ func (r *Reconciler) createPods(ctx context.Context, o *observation, indexes []i
 		}
 		group.Go(func() error {
 			pod := podspec.Render(clique, podIndex, podContext)
-			if r.Backend != nil && podIndex < need {
-				r.Backend.PreparePod(pod, o.podGang)
+			if podIndex < need {
+				r.Backends.For(pod.Spec.SchedulerName).PreparePod(pod, o.podGang)
 			}
 			outcomes[i] = r.createPod(ctx, clique, pod)
 			return nil

@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -30,8 +32,10 @@ import (
 type Reconciler struct {
 	Client client.Client
 	Clock  clock.Clock
-	// Backend schedules gangs; nil where the cluster cannot.
-	Backend scheduling.Backend
+	// Backends schedule gangs.
+	Backends *scheduling.Backends
+	// NativeGroups says that the cluster serves the scheduler's own groups.
+	NativeGroups bool
 }
 
 // Reconcile syncs one gang with the scheduler and writes its status.
@@ -43,7 +47,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if podGang.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
-	snapshot := gang.GangSnapshot{PodGang: podGang, Supported: r.Backend != nil, Cliques: map[string]*grovev1alpha1.PodClique{}}
+	snapshot := gang.GangSnapshot{PodGang: podGang, Cliques: map[string]*grovev1alpha1.PodClique{}}
 	for _, group := range podGang.Spec.PodGroups {
 		clique := &grovev1alpha1.PodClique{}
 		err := r.Client.Get(ctx, types.NamespacedName{Namespace: podGang.Namespace, Name: group.Name}, clique)
@@ -54,16 +58,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			snapshot.Cliques[group.Name] = clique
 		}
 	}
-	if r.Backend != nil {
-		if err := r.Backend.Sync(ctx, podGang, gang.MembersNeeded(podGang, snapshot.Cliques)); err != nil {
-			return reconcile.Result{}, err
-		}
-		observation, err := r.Backend.Observe(ctx, podGang)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		snapshot.Scheduled, snapshot.Reason, snapshot.Message = observation.Scheduled, observation.Reason, observation.Message
+	backend := r.Backends.For(schedulerOf(podGang, snapshot.Cliques))
+	if err := backend.Sync(ctx, podGang, gang.MembersNeeded(podGang, snapshot.Cliques)); err != nil {
+		return reconcile.Result{}, err
 	}
+	observation, err := r.observe(ctx, backend, podGang, snapshot.Cliques)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	snapshot.Scheduled, snapshot.Untold, snapshot.Why, snapshot.Gated = observation.Scheduled, observation.Untold, observation.Why, observation.Gated
 	status, changed := gang.DecideGang(snapshot, r.Clock.Now())
 	if !changed {
 		return reconcile.Result{}, nil
@@ -76,6 +79,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
+// observe asks the back end, and where it has placed the gang already, the pods that wait
+// all the same: they take the place of others.
+func (r *Reconciler) observe(ctx context.Context, backend scheduling.Backend, podGang *schedulerv1alpha1.PodGang, cliques map[string]*grovev1alpha1.PodClique) (scheduling.Observation, error) {
+	observation, err := backend.Observe(ctx, podGang)
+	if err != nil || len(observation.Why) > 0 || !gang.WasScheduled(podGang) || !gang.PodsWait(podGang, cliques) {
+		return observation, err
+	}
+	members, err := scheduling.Members(ctx, r.Client, podGang)
+	observation.Why, observation.Gated = scheduling.Unplaced(members), scheduling.Gated(members)
+	return observation, err
+}
+
 // Setup adds the controller to a manager.
 func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) error {
 	cache := mgr.GetCache()
@@ -85,12 +100,56 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 		WatchesRawSource(source.Kind(cache, &schedulerv1alpha1.PodGang{},
 			&handler.TypedEnqueueRequestForObject[*schedulerv1alpha1.PodGang]{})).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodClique{},
-			handler.TypedEnqueueRequestsFromMapFunc(gangOfClique), membersChanged()))
-	if r.Backend != nil {
+			handler.TypedEnqueueRequestsFromMapFunc(gangOfClique), membersChanged())).
+		WatchesRawSource(source.Kind(cache, &corev1.Pod{},
+			handler.TypedEnqueueRequestsFromMapFunc(gangOfPod), heldOrRefused()))
+	if r.NativeGroups {
 		b = b.WatchesRawSource(source.Kind(cache, &schedulingv1beta1.PodGroup{},
 			handler.TypedEnqueueRequestForOwner[*schedulingv1beta1.PodGroup](mgr.GetScheme(), mgr.GetRESTMapper(), &schedulerv1alpha1.PodGang{}, handler.OnlyControllerOwner())))
 	}
 	return b.Complete(r)
+}
+
+// schedulerOf is the scheduler of a gang: all its pods have the same. Its label says it too,
+// unless the name is longer than a label can be.
+func schedulerOf(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grovev1alpha1.PodClique) string {
+	for _, clique := range cliques {
+		return clique.Spec.PodSpec.SchedulerName
+	}
+	return podGang.Labels[labels.SchedulerName]
+}
+
+func gangOfPod(_ context.Context, pod *corev1.Pod) []reconcile.Request {
+	name := pod.Labels[labels.PodGang]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}}}
+}
+
+// heldOrRefused lets through pods that wait to be released, and what a scheduler says about
+// those that it does not place. Pods in a group of the scheduler's are explained by that.
+func heldOrRefused() predicate.TypedPredicate[*corev1.Pod] {
+	waits := func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName == "" && pod.Spec.SchedulingGroup == nil && (len(pod.Spec.SchedulingGates) > 0 || refusal(pod) != nil)
+	}
+	return predicate.TypedFuncs[*corev1.Pod]{
+		CreateFunc: func(e event.TypedCreateEvent[*corev1.Pod]) bool { return waits(e.Object) },
+		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {
+			return waits(e.ObjectNew) && !apiequality.Semantic.DeepEqual(refusal(e.ObjectOld), refusal(e.ObjectNew))
+		},
+		DeleteFunc: func(event.TypedDeleteEvent[*corev1.Pod]) bool { return false },
+	}
+}
+
+// refusal is what a scheduler says about a pod that it does not place.
+func refusal(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c
+		}
+	}
+	return nil
 }
 
 func gangOfClique(_ context.Context, clique *grovev1alpha1.PodClique) []reconcile.Request {

@@ -94,7 +94,7 @@ func TestReconcile(t *testing.T) {
 		"on its way out":          {objects: []client.Object{newGang(going)}, backend: &backend{}},
 		"its clique is not there": {objects: []client.Object{newGang(nil)}, backend: &backend{}, want: "WaitingForPods: 0 of 1 pods exist", calls: []string{"sync", "observe"}},
 		"the scheduler's words are told": {
-			objects: []client.Object{newGang(nil), newClique(nil)}, backend: &backend{observation: scheduling.Observation{Reason: "NotEnoughResources", Message: "0/4 nodes"}},
+			objects: []client.Object{newGang(nil), newClique(nil)}, backend: &backend{observation: scheduling.Observation{Why: []schedulerv1alpha1.UnschedulableExplanation{{Reason: "NotEnoughResources", Message: "0/4 nodes"}}}},
 			want: "NotEnoughResources: 0/4 nodes", calls: []string{"sync", "observe"},
 		},
 		"the scheduler has placed it": {
@@ -107,10 +107,14 @@ func TestReconcile(t *testing.T) {
 		"its group cannot be read": {
 			objects: []client.Object{newGang(nil)}, backend: &backend{observeErr: errors.New("boom")}, calls: []string{"sync", "observe"}, wantErr: "boom",
 		},
-		"nobody schedules gangs": {objects: []client.Object{newGang(nil), newClique(nil)}, want: "Scheduled: all 1 pods have been placed"},
-		"nobody schedules gangs, and a pod waits": {
+		"the scheduler does not tell": {
+			objects: []client.Object{newGang(nil), newClique(nil)}, backend: &backend{observation: scheduling.Observation{Untold: true}},
+			want: "Scheduled: all 1 pods have been placed", calls: []string{"sync", "observe"},
+		},
+		"the scheduler does not tell, and a pod waits": {
 			objects: []client.Object{newGang(nil), newClique(func(c *grovev1alpha1.PodClique) { c.Status.ScheduledReplicas = 0 })},
-			want:    "GangSchedulingUnsupported: the cluster does not schedule gangs: 0 of 1 pods have been placed one by one",
+			backend: &backend{observation: scheduling.Observation{Untold: true}},
+			want:    "GangSchedulingUnsupported: the scheduler places pods one by one: 0 of 1 have a node", calls: []string{"sync", "observe"},
 		},
 	}
 	for name, tc := range tests {
@@ -124,9 +128,7 @@ func TestReconcile(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&schedulerv1alpha1.PodGang{}).WithObjects(tc.objects...).Build()
 			r := &Reconciler{Client: c, Clock: clocktesting.NewFakeClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))}
 			var calls []string
-			if tc.backend != nil {
-				r.Backend = tc.backend
-			}
+			r.Backends = &scheduling.Backends{Others: tc.backend}
 			_, err := r.Reconcile(t.Context(), request)
 			if tc.backend != nil {
 				calls = tc.backend.calls

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -116,6 +117,9 @@ func desiredAttempt(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedCliqu
 func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan, existing *schedulerv1alpha1.PodGang) (out *schedulerv1alpha1.PodGang, complete bool) {
 	gangLabels := labels.ForReplica(plan.name, pcs.Name, labels.ComponentPodGang, replica)
 	gangLabels[labels.RestartAttempt] = labels.Index(plan.attempt)
+	if scheduler := schedulerOf(plan); len(validation.IsValidLabelValue(scheduler)) == 0 {
+		gangLabels[labels.SchedulerName] = scheduler
+	}
 	if plan.name != plan.base {
 		gangLabels[labels.BasePodGang] = plan.base
 	}
@@ -126,7 +130,7 @@ func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan,
 			Labels:          gangLabels,
 			OwnerReferences: []metav1.OwnerReference{ownedBySet(pcs)},
 		},
-		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: pcs.Spec.Template.PriorityClassName},
+		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: priorityOf(pcs, plan)},
 	}
 	for _, member := range plan.members {
 		group := podsOfGang(member.clique)
@@ -140,6 +144,31 @@ func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan,
 		out.Spec.PodGroups = append(out.Spec.PodGroups, group)
 	}
 	return out, true
+}
+
+// schedulerOf is the scheduler of a gang: all its pods have the same.
+func schedulerOf(plan *gangPlan) string {
+	for _, member := range plan.members {
+		if name := member.clique.Spec.PodSpec.SchedulerName; name != "" {
+			return name
+		}
+	}
+	return corev1.DefaultSchedulerName
+}
+
+// priorityOf is the class of a gang: the set's, else that of its pods, which are all the
+// same where the scheduler wants it so. A group of another class than its pods is refused
+// by kube-scheduler (D23).
+func priorityOf(pcs *grovev1alpha1.PodCliqueSet, plan *gangPlan) string {
+	if class := pcs.Spec.Template.PriorityClassName; class != "" {
+		return class
+	}
+	for _, member := range plan.members {
+		if class := member.clique.Spec.PodSpec.PriorityClassName; class != "" {
+			return class
+		}
+	}
+	return ""
 }
 
 // podsOfGang are the pods of a clique that are scheduled with its gang.

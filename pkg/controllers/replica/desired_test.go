@@ -227,8 +227,8 @@ func TestDesiredGang(t *testing.T) {
 		}
 		return podGang
 	}
-	expect(t, "base gang", want("llm-1", map[string]string{labels.RestartAttempt: "3"}), gangOf("llm-1", 3))
-	expect(t, "scaled gang", want("llm-1-decode-0", map[string]string{labels.RestartAttempt: "0", labels.BasePodGang: "llm-1"}), gangOf("llm-1-decode-0", 0))
+	expect(t, "base gang", want("llm-1", map[string]string{labels.RestartAttempt: "3", labels.SchedulerName: "default-scheduler"}), gangOf("llm-1", 3))
+	expect(t, "scaled gang", want("llm-1-decode-0", map[string]string{labels.RestartAttempt: "0", labels.BasePodGang: "llm-1", labels.SchedulerName: "default-scheduler"}), gangOf("llm-1-decode-0", 0))
 }
 
 // A base gang has its replica's attempt, whatever that of its members is; a scaled gang

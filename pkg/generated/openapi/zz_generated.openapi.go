@@ -3990,6 +3990,24 @@ func schema_pkg_apis_scheduler_v1alpha1_PodGangStatus(ref common.ReferenceCallba
 							},
 						},
 					},
+					"schedulingConditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "schedulingConditions explain why pods of the gang are not scheduled, with details for programs. Empty when none waits.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(schedulerv1alpha1.SchedulingCondition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"placementScore": {
 						SchemaProps: spec.SchemaProps{
 							Description: "placementScore rates the placement between 0 and 1, where the scheduler tells it.",
@@ -4001,7 +4019,7 @@ func schema_pkg_apis_scheduler_v1alpha1_PodGangStatus(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			metav1.Condition{}.OpenAPIModelName()},
+			schedulerv1alpha1.SchedulingCondition{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 

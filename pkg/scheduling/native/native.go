@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -95,34 +94,29 @@ func (b *Backend) lower(ctx context.Context, group *schedulingv1beta1.PodGroup, 
 	return nil
 }
 
-// Observe reads the conditions of the gang's group.
+// Observe reads the conditions of the gang's group. The scheduler says nothing while pods
+// are missing or one of them is held by a gate, so those are counted.
 func (b *Backend) Observe(ctx context.Context, gang *schedulerv1alpha1.PodGang) (scheduling.Observation, error) {
 	group := &schedulingv1beta1.PodGroup{}
 	err := b.client.Get(ctx, types.NamespacedName{Namespace: gang.Namespace, Name: groupName(gang)}, group)
 	if apierrors.IsNotFound(err) {
-		return scheduling.Observation{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: "the scheduler's group of this gang does not exist"}, nil
+		return scheduling.Observation{Why: []schedulerv1alpha1.UnschedulableExplanation{
+			{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: "the scheduler's group of this gang does not exist"},
+		}}, nil
 	}
 	if err != nil {
 		return scheduling.Observation{}, fmt.Errorf("read PodGroup %s: %w", groupName(gang), err)
 	}
-	return observe(group), nil
-}
-
-func observe(group *schedulingv1beta1.PodGroup) scheduling.Observation {
-	condition := meta.FindStatusCondition(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
-	if condition == nil {
-		return scheduling.Observation{}
+	out := scheduling.Observation{Scheduled: IsScheduled(group), Why: Explain(group)}
+	if out.Scheduled {
+		return out, nil
 	}
-	out := scheduling.Observation{Scheduled: condition.Status == metav1.ConditionTrue, Message: condition.Message}
-	switch {
-	case out.Scheduled:
-		out.Reason = schedulerv1alpha1.ReasonPodGangScheduled
-	case condition.Reason == schedulingv1beta1.PodGroupReasonSchedulerError:
-		out.Reason = schedulerv1alpha1.ReasonSchedulerError
-	default:
-		out.Reason = schedulerv1alpha1.ReasonNotEnoughResources
+	members, err := scheduling.Members(ctx, b.client, gang)
+	if err != nil {
+		return scheduling.Observation{}, err
 	}
-	return out
+	out.Gated = scheduling.Gated(members)
+	return out, nil
 }
 
 func desiredGroup(gang *schedulerv1alpha1.PodGang, needed int32) *schedulingv1beta1.PodGroup {

@@ -114,6 +114,10 @@ func groupWith(conditions ...metav1.Condition) *schedulingv1beta1.PodGroup {
 	return &schedulingv1beta1.PodGroup{Status: schedulingv1beta1.PodGroupStatus{Conditions: conditions}}
 }
 
+func why(reason, message string) []schedulerv1alpha1.UnschedulableExplanation {
+	return []schedulerv1alpha1.UnschedulableExplanation{{Reason: reason, Message: message}}
+}
+
 func TestObservation(t *testing.T) {
 	scheduled := schedulingv1beta1.PodGroupInitiallyScheduled
 	tests := map[string]struct {
@@ -126,23 +130,41 @@ func TestObservation(t *testing.T) {
 		},
 		"it has placed the gang": {
 			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionTrue, Reason: "R", Message: "placed"}),
-			scheduling.Observation{Scheduled: true, Reason: schedulerv1alpha1.ReasonPodGangScheduled, Message: "placed"},
+			scheduling.Observation{Scheduled: true},
 		},
 		"it finds no room": {
 			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/4 nodes"}),
-			scheduling.Observation{Reason: schedulerv1alpha1.ReasonNotEnoughResources, Message: "0/4 nodes"},
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonNotEnoughResources, "0/4 nodes")},
 		},
 		"it refuses the gang": {
 			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonSchedulerError, Message: "why"}),
-			scheduling.Observation{Reason: schedulerv1alpha1.ReasonSchedulerError, Message: "why"},
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonSchedulerError, "why")},
+		},
+		"its pods differ": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonSchedulerError, Message: "all pods in a single pod group should have the same priority as the pod group's priority, got 5 and 0"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonMemberMismatch, "all pods in a single pod group should have the same priority as the pod group's priority, got 5 and 0")},
+		},
+		"it makes room": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/4 nodes, found a placement for podgroup, preempting 2 victims"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonPreemptionPending, "0/4 nodes, found a placement for podgroup, preempting 2 victims")},
+		},
+		"it waits for those that make room": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/4 nodes, ongoing preemption on nominated nodes"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonPreemptionPending, "0/4 nodes, ongoing preemption on nominated nodes")},
+		},
+		"no domain has room": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/2 placements are available, first placement status: no"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonTopologyUnsatisfied, "0/2 placements are available, first placement status: no")},
 		},
 		"it does not know": {
 			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionUnknown, Reason: "R", Message: "m"}),
-			scheduling.Observation{Reason: schedulerv1alpha1.ReasonNotEnoughResources, Message: "m"},
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonNotEnoughResources, "m")},
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) { expect(t, "observation", tc.want, observe(tc.group)) })
+		t.Run(name, func(t *testing.T) {
+			expect(t, "observation", tc.want, scheduling.Observation{Scheduled: IsScheduled(tc.group), Why: Explain(tc.group)})
+		})
 	}
 }
 
@@ -315,13 +337,13 @@ func TestObserveReadsTheGroupOfTheAttempt(t *testing.T) {
 		groups []client.Object
 		want   scheduling.Observation
 	}{
-		"it is placed": {[]client.Object{groupOf(nil, placed)}, scheduling.Observation{Scheduled: true, Reason: schedulerv1alpha1.ReasonPodGangScheduled, Message: "placed"}},
+		"it is placed": {[]client.Object{groupOf(nil, placed)}, scheduling.Observation{Scheduled: true}},
 		"only that of the attempt before is placed": {
 			[]client.Object{groupOf(nil), groupOf(inAttempt("1"), placed)}, scheduling.Observation{},
 		},
 		"it does not exist": {
 			[]client.Object{groupOf(inAttempt("1"), placed)},
-			scheduling.Observation{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: "the scheduler's group of this gang does not exist"},
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonPodGroupMissing, "the scheduler's group of this gang does not exist")},
 		},
 	}
 	for name, tc := range tests {

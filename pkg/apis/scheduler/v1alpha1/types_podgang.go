@@ -138,19 +138,35 @@ const (
 	PodGangConditionDisruptionTarget = "DisruptionTarget"
 )
 
-// Reasons of what a gang waits for.
+// Reasons of what a gang, or a group, waits for.
 const (
 	// ReasonPodGangScheduled: the scheduler has placed the gang.
 	ReasonPodGangScheduled = "Scheduled"
-	// ReasonWaitingForPods: pods of the gang are still missing.
+	// ReasonWaitingForPods: pods are still missing, or the scheduler has not looked yet. Its
+	// details are podDetails.
 	ReasonWaitingForPods = "WaitingForPods"
 	// ReasonNotEnoughResources: the gang does not fit.
 	ReasonNotEnoughResources = "NotEnoughResources"
+	// ReasonTopologyUnsatisfied: the gang does not fit where its topology constraint wants it.
+	ReasonTopologyUnsatisfied = "TopologyUnsatisfied"
+	// ReasonMemberMismatch: pods of the gang differ in what they have to have in common.
+	ReasonMemberMismatch = "MemberMismatch"
+	// ReasonPreemptionPending: others have been told to make room.
+	ReasonPreemptionPending = "PreemptionPending"
 	// ReasonSchedulerError: the scheduler refuses the gang as it is.
 	ReasonSchedulerError = "SchedulerError"
+	// ReasonNotAttachable: pods were created before they could be put into a group.
+	ReasonNotAttachable = "NotAttachable"
+	// ReasonQueueDoesNotExist: the queue of the gang does not exist.
+	ReasonQueueDoesNotExist = "QueueDoesNotExist"
+	// ReasonOverLimit: the queue's limit does not allow it. Its details are queueDetails.
+	ReasonOverLimit = "OverLimit"
+	// ReasonNonPreemptibleOverQuota: the queue's quota does not allow what cannot be preempted.
+	// Its details are queueDetails.
+	ReasonNonPreemptibleOverQuota = "NonPreemptibleOverQuota"
 	// ReasonPodGroupMissing: the scheduler's own group object could not be created.
 	ReasonPodGroupMissing = "GroupObjectMissing"
-	// ReasonGangsUnsupported: the cluster does not schedule gangs.
+	// ReasonGangsUnsupported: the scheduler places pods one by one.
 	ReasonGangsUnsupported = "GangSchedulingUnsupported"
 )
 
@@ -172,6 +188,11 @@ type PodGangStatus struct {
 	// +patchMergeKey=type
 	// +patchStrategy=merge
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+	// schedulingConditions explain why pods of the gang are not scheduled, with details for
+	// programs. Empty when none waits.
+	// +optional
+	// +listType=atomic
+	SchedulingConditions []SchedulingCondition `json:"schedulingConditions,omitempty"`
 	// placementScore rates the placement between 0 and 1, where the scheduler tells it.
 	// +optional
 	PlacementScore *float64 `json:"placementScore,omitempty"`

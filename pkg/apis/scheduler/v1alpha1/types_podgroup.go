@@ -126,6 +126,22 @@ const (
 	PodGroupFinished PodGroupPhase = "Finished"
 )
 
+// Types of conditions of a PodGroup.
+const (
+	// PodGroupConditionScheduled: the minimum was scheduled together once. It stays.
+	PodGroupConditionScheduled = "Scheduled"
+	// PodGroupConditionSatisfied: as many pods as the minimum asks for have a node, or have
+	// succeeded, now.
+	PodGroupConditionSatisfied = "Satisfied"
+	// PodGroupConditionUnsupported: the group asks for what its scheduler cannot do.
+	PodGroupConditionUnsupported = "Unsupported"
+	// PodGroupConditionNotAttachable: pods of the group were created before they could be put
+	// into it, and are scheduled without it.
+	PodGroupConditionNotAttachable = "NotAttachable"
+	// PodGroupConditionInvalid: the group cannot follow its workload.
+	PodGroupConditionInvalid = "Invalid"
+)
+
 // PodGroupStatus is the observed state of a PodGroup.
 type PodGroupStatus struct {
 	// observedGeneration is the generation that this status speaks of.

@@ -22,6 +22,9 @@ type PodGangStatusApplyConfiguration struct {
 	Phase *schedulerv1alpha1.PodGangPhase `json:"phase,omitempty"`
 	// conditions of the gang.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// schedulingConditions explain why pods of the gang are not scheduled, with details for
+	// programs. Empty when none waits.
+	SchedulingConditions []SchedulingConditionApplyConfiguration `json:"schedulingConditions,omitempty"`
 	// placementScore rates the placement between 0 and 1, where the scheduler tells it.
 	PlacementScore *float64 `json:"placementScore,omitempty"`
 }
@@ -65,6 +68,19 @@ func (b *PodGangStatusApplyConfiguration) WithConditions(values ...*v1.Condition
 			panic("nil value passed to WithConditions")
 		}
 		b.Conditions = append(b.Conditions, *values[i])
+	}
+	return b
+}
+
+// WithSchedulingConditions adds the given value to the SchedulingConditions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the SchedulingConditions field.
+func (b *PodGangStatusApplyConfiguration) WithSchedulingConditions(values ...*SchedulingConditionApplyConfiguration) *PodGangStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithSchedulingConditions")
+		}
+		b.SchedulingConditions = append(b.SchedulingConditions, *values[i])
 	}
 	return b
 }

@@ -1,0 +1,42 @@
+package native
+
+import (
+	"strings"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+)
+
+// IsScheduled says that a group was scheduled once; the scheduler never takes it back.
+func IsScheduled(group *schedulingv1beta1.PodGroup) bool {
+	return meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
+}
+
+// Explain says why a group is not scheduled, in the scheduler's words; empty when it is, or
+// the scheduler has said nothing. kube-scheduler has two reasons, and says the rest in the
+// text (pkg/scheduler/schedule_one_podgroup.go of Kubernetes 1.37).
+func Explain(group *schedulingv1beta1.PodGroup) []schedulerv1alpha1.UnschedulableExplanation {
+	condition := meta.FindStatusCondition(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
+	if condition == nil || condition.Status == metav1.ConditionTrue {
+		return nil
+	}
+	return []schedulerv1alpha1.UnschedulableExplanation{{Reason: reasonOf(condition), Message: condition.Message}}
+}
+
+func reasonOf(condition *metav1.Condition) string {
+	says := func(text string) bool { return strings.Contains(condition.Message, text) }
+	switch {
+	case says("all pods in a single pod group should have the same"):
+		return schedulerv1alpha1.ReasonMemberMismatch
+	case condition.Reason == schedulingv1beta1.PodGroupReasonSchedulerError:
+		return schedulerv1alpha1.ReasonSchedulerError
+	case says("found a placement for podgroup, preempting"), says("ongoing preemption on nominated nodes"):
+		return schedulerv1alpha1.ReasonPreemptionPending
+	case says("placements are available"):
+		return schedulerv1alpha1.ReasonTopologyUnsatisfied
+	}
+	return schedulerv1alpha1.ReasonNotEnoughResources
+}
