@@ -2,6 +2,7 @@ package gang
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -68,7 +69,7 @@ func requestsOf(s GangSnapshot) corev1.ResourceList {
 			continue
 		}
 		pending := int64(group.MinReplicas - min(clique.Status.ScheduledReplicas, group.MinReplicas))
-		for name, quantity := range resource.PodRequests(&corev1.Pod{Spec: clique.Spec.PodSpec}, resource.PodResourcesOptions{}) {
+		for name, quantity := range resource.PodRequests(withDefaultRequests(&clique.Spec.PodSpec), resource.PodResourcesOptions{}) {
 			quantity.Mul(pending)
 			total := sum[name]
 			total.Add(quantity)
@@ -81,6 +82,22 @@ func requestsOf(s GangSnapshot) corev1.ResourceList {
 		}
 	}
 	return sum
+}
+
+// withDefaultRequests is a pod that requests what it is limited to where it does not say, as
+// the API server makes it.
+func withDefaultRequests(spec *corev1.PodSpec) *corev1.Pod {
+	pod := &corev1.Pod{Spec: *spec.DeepCopy()}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			resources := &containers[i].Resources
+			requests := corev1.ResourceList{}
+			maps.Copy(requests, resources.Limits)
+			maps.Copy(requests, resources.Requests)
+			resources.Requests = requests
+		}
+	}
+	return pod
 }
 
 // schedulingConditions tell the reasons. They are not written anew while they say the same;

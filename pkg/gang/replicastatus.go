@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -112,10 +113,16 @@ func waitingAtBarrier(waiters []*waiter) *grovev1alpha1.WaitingFor {
 	return nil
 }
 
-// waitingForGang says what a gang waits for, nil when it was scheduled, or its status is of
-// an earlier attempt.
+// waitingForGang says what a gang waits for, nil when all its pods are placed, or its status
+// is of an earlier attempt. One that was placed can wait again: for pods that replace others.
 func waitingForGang(podGang *schedulerv1alpha1.PodGang, replica replicaState) *grovev1alpha1.WaitingFor {
-	if podGang == nil || podGang.Status.ObservedAttempt < replica.attempt || meta.IsStatusConditionTrue(podGang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled) {
+	if podGang == nil || podGang.Status.ObservedAttempt < replica.attempt {
+		return nil
+	}
+	condition := meta.FindStatusCondition(podGang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled)
+	again := whyAgain(podGang)
+	scheduled := condition != nil && condition.Status == metav1.ConditionTrue
+	if scheduled && again == nil {
 		return nil
 	}
 	waiting := &grovev1alpha1.WaitingFor{Status: schedulerv1alpha1.ReasonWaitingForPods}
@@ -128,9 +135,21 @@ func waitingForGang(podGang *schedulerv1alpha1.PodGang, replica replicaState) *g
 			waiting.Have += clique.object.Status.ScheduledReplicas
 		}
 	}
-	if condition := meta.FindStatusCondition(podGang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled); condition != nil {
-		waiting.Status = condition.Reason
-		waiting.Message = condition.Message
+	switch {
+	case scheduled:
+		waiting.Status, waiting.Message = again.Reason, again.Message
+	case condition != nil:
+		waiting.Status, waiting.Message = condition.Reason, condition.Message
 	}
 	return waiting
+}
+
+// whyAgain is why pods of a gang that was placed have no node; nil when all have.
+func whyAgain(podGang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.UnschedulableExplanation {
+	for i := range podGang.Status.SchedulingConditions {
+		if reasons := podGang.Status.SchedulingConditions[i].Reasons; len(reasons) > 0 {
+			return &reasons[0]
+		}
+	}
+	return nil
 }

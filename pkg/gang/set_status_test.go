@@ -156,6 +156,12 @@ func openStage(index, attempt int32, name string) setOption {
 	}
 }
 
+// again says why pods of a gang that was placed have no node.
+func again(podGang *schedulerv1alpha1.PodGang, reason, message string) *schedulerv1alpha1.PodGang {
+	podGang.Status.SchedulingConditions = []schedulerv1alpha1.SchedulingCondition{{}, {Reasons: []schedulerv1alpha1.UnschedulableExplanation{{Reason: reason, Message: message}}}}
+	return podGang
+}
+
 func TestReplicaStatuses(t *testing.T) {
 	type statuses = []grovev1alpha1.PodCliqueSetReplicaStatus
 	waitFor := func(clique string, have, want int32) *grovev1alpha1.WaitingFor {
@@ -263,6 +269,13 @@ func TestReplicaStatuses(t *testing.T) {
 		"nor does a gang of an attempt before": {
 			set: two(replicaAttempt(0, 1)), existing: allOf(two(), inAttempt(1)), gangs: []*schedulerv1alpha1.PodGang{gangOf(0, 0, metav1.ConditionFalse, "R", "m")},
 			want: statuses{{Index: 0, Phase: grovev1alpha1.PodCliqueSetPending, Attempt: 1, WaitingFor: waitFor("a", 0, 2)}},
+		},
+		"a gang that was placed waits again, for pods in place of others": {
+			set: two(), existing: allOf(two(), runningPods(1)),
+			gangs: []*schedulerv1alpha1.PodGang{again(gangOf(0, 0, metav1.ConditionTrue, "Scheduled", "all"), "NotEnoughResources", "0/4 nodes")},
+			want: statuses{{Index: 0, Phase: grovev1alpha1.PodCliqueSetRunning, WaitingFor: &grovev1alpha1.WaitingFor{
+				Status: "NotEnoughResources", Have: 2, Want: 3, Message: "0/4 nodes",
+			}}},
 		},
 		"when the gang is scheduled, the cliques are what is waited for": {
 			set: two(), existing: allOf(two(), runningPods(1)), gangs: []*schedulerv1alpha1.PodGang{gangOf(0, 0, metav1.ConditionTrue, "R", "m")},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/test/history"
 )
 
@@ -167,6 +168,11 @@ func (n *Namespace) PodClique(name string) *grovev1alpha1.PodClique {
 		n.t.Fatal(err)
 	}
 	return clique
+}
+
+// PodGang reads a PodGang.
+func (n *Namespace) PodGang(ctx context.Context, name string) (*schedulerv1alpha1.PodGang, error) {
+	return n.cluster.Copse.SchedulerV1alpha1().PodGangs(n.Name).Get(ctx, name, metav1.GetOptions{})
 }
 
 // Evict asks for the eviction of a pod, as a drain of its node does.

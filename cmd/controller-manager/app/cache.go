@@ -52,7 +52,6 @@ func stripPod(obj any) (any, error) {
 		},
 		Spec: corev1.PodSpec{
 			NodeName:        pod.Spec.NodeName,
-			SchedulingGroup: pod.Spec.SchedulingGroup,
 			SchedulingGates: pod.Spec.SchedulingGates,
 		},
 		Status: corev1.PodStatus{

@@ -128,10 +128,10 @@ func gangOfPod(_ context.Context, pod *corev1.Pod) []reconcile.Request {
 }
 
 // heldOrRefused lets through pods that wait to be released, and what a scheduler says about
-// those that it does not place. Pods in a group of the scheduler's are explained by that.
+// those that it does not place.
 func heldOrRefused() predicate.TypedPredicate[*corev1.Pod] {
 	waits := func(pod *corev1.Pod) bool {
-		return pod.Spec.NodeName == "" && pod.Spec.SchedulingGroup == nil && (len(pod.Spec.SchedulingGates) > 0 || refusal(pod) != nil)
+		return pod.Spec.NodeName == "" && (len(pod.Spec.SchedulingGates) > 0 || refusal(pod) != nil)
 	}
 	return predicate.TypedFuncs[*corev1.Pod]{
 		CreateFunc: func(e event.TypedCreateEvent[*corev1.Pod]) bool { return waits(e.Object) },

@@ -108,7 +108,7 @@ func (b *Backend) Observe(ctx context.Context, gang *schedulerv1alpha1.PodGang) 
 		return scheduling.Observation{}, fmt.Errorf("read PodGroup %s: %w", groupName(gang), err)
 	}
 	out := scheduling.Observation{Scheduled: IsScheduled(group), Why: Explain(group)}
-	if out.Scheduled {
+	if out.Scheduled || len(out.Why) > 0 {
 		return out, nil
 	}
 	members, err := scheduling.Members(ctx, b.client, gang)
