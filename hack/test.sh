@@ -44,7 +44,10 @@ run() {
         gotestsum -- -count=1 -timeout 10m -parallel 16 ./test/conformance/...
       ;;
     # Progress by test: a person sees what takes long. Most of the time they wait.
-    e2e) FORMAT=testdox gotestsum -- -count=1 -timeout 30m -parallel 4 ./test/e2e/... ;;
+    e2e)
+      FORMAT=testdox gotestsum -- -count=1 -timeout 30m -parallel 4 ./test/e2e/... &&
+        FORMAT=testdox gotestsum -- -count=1 -timeout 5m ./test/plain/...
+      ;;
     # The containers mostly wait.
     kubelet) FORMAT=testdox gotestsum -- -count=1 -timeout 10m -parallel 6 ./test/kubelet/... ;;
     storage) FORMAT=testdox gotestsum -- -count=1 -timeout 10m ./test/storage/... ;;

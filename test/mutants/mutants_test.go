@@ -42,6 +42,7 @@ func TestEveryMistakeIsNoticed(t *testing.T) {
 	all := mutants()
 	maps.Copy(all, waiterMutants())
 	maps.Copy(all, huntedMutants())
+	maps.Copy(all, schedulingMutants())
 	noticed := 0
 	for name, m := range all {
 		t.Run(name, func(t *testing.T) {

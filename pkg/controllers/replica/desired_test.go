@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -229,6 +230,40 @@ func TestDesiredGang(t *testing.T) {
 	}
 	expect(t, "base gang", want("llm-1", map[string]string{labels.RestartAttempt: "3", labels.SchedulerName: "default-scheduler"}), gangOf("llm-1", 3))
 	expect(t, "scaled gang", want("llm-1-decode-0", map[string]string{labels.RestartAttempt: "0", labels.BasePodGang: "llm-1", labels.SchedulerName: "default-scheduler"}), gangOf("llm-1-decode-0", 0))
+}
+
+// kube-scheduler refuses a group of another priority than its pods'.
+func TestAGangHasThePriorityOfItsPods(t *testing.T) {
+	tests := map[string]struct{ set, first, second, want string }{
+		"the set's":                  {set: "high", first: "own", second: "own", want: "high"},
+		"its pods', if it says none": {first: "own", second: "own", want: "own"},
+		"the first that says":        {second: "own", want: "own"},
+		"none":                       {},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pcs := newSet()
+			pcs.Spec.Template.PriorityClassName = tc.set
+			plan := &gangPlan{name: "llm-1", base: "llm-1"}
+			for _, class := range []string{tc.first, tc.second} {
+				member := &grovev1alpha1.PodClique{}
+				member.Spec.PodSpec.PriorityClassName = class
+				plan.members = append(plan.members, gangMember{clique: member})
+			}
+			podGang, _ := desiredGang(pcs, 1, plan, nil)
+			expect(t, "class", tc.want, podGang.Spec.PriorityClassName)
+		})
+	}
+}
+
+// What cannot be the value of a label is no label: the cliques say it too.
+func TestAGangIsLabelledWithItsScheduler(t *testing.T) {
+	for scheduler, want := range map[string]string{"": "default-scheduler", "mine": "mine", strings.Repeat("long.", 20) + "er": ""} {
+		member := &grovev1alpha1.PodClique{}
+		member.Spec.PodSpec.SchedulerName = scheduler
+		podGang, _ := desiredGang(newSet(), 1, &gangPlan{name: "llm-1", base: "llm-1", members: []gangMember{{clique: member}}}, nil)
+		expect(t, "label for scheduler "+scheduler, want, podGang.Labels[labels.SchedulerName])
+	}
 }
 
 // A base gang has its replica's attempt, whatever that of its members is; a scaled gang

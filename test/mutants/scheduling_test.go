@@ -1,0 +1,52 @@
+package mutants
+
+const sched = "pkg/scheduling/"
+
+// schedulingMutants are mistakes of the back ends: each of them lets a gang run in part, wait
+// for ever, or say what is not so.
+func schedulingMutants() map[string]mutant {
+	return map[string]mutant{
+		"scheduling: a gang is released before it is complete": {
+			file: sched + "none/none.go", old: "there < needed && !gang.WasScheduled(podGang)", new: "there == 0",
+		},
+		"scheduling: a replacement in a gang that runs waits for the others": {
+			file: sched + "none/none.go", old: "there < needed && !gang.WasScheduled(podGang)", new: "there < needed",
+		},
+		"scheduling: pods on their way out complete a gang": {
+			file: sched + "none/none.go", old: "		if pod.DeletionTimestamp != nil {\n			continue\n		}\n", new: "",
+		},
+		"scheduling: the pods of a gang are not held": {
+			file: sched + "none/none.go", old: "	if gang.WasScheduled(podGang) {\n		return\n	}\n", new: "	if !gang.WasScheduled(podGang) {\n		return\n	}\n",
+		},
+		"scheduling: a pod that took a name is released": {
+			file: sched + "none/none.go", old: `{"metadata":{"uid":%q},"spec"`, new: `{"metadata":{"labels":{"uid":%q}},"spec"`,
+		},
+		"scheduling: gated pods are explained by what is said of them": {
+			file: sched + "members.go", old: " || len(pod.Spec.SchedulingGates) > 0 {", new: " {",
+		},
+		"scheduling: every name of a scheduler is Kubernetes' own": {
+			file: sched + "backends.go", old: "	if backend, ok := b.ByScheduler[schedulerName]; ok {", new: "	if backend, ok := b.ByScheduler[corev1.DefaultSchedulerName]; ok {",
+		},
+		"scheduling: an earlier attempt's group stays": {
+			file: sched + "native/native.go", old: "attemptOf(group) >= attemptOf(gang)", new: "attemptOf(group) <= attemptOf(gang)",
+		},
+		"scheduling: the minimum of a group is raised": {
+			file: sched + "native/native.go", old: "gang == nil || gang.MinCount <= needed", new: "gang == nil || gang.MinCount == needed",
+		},
+		"scheduling: members that differ are a scheduler's fault": {
+			file: sched + "native/explain.go", old: "	case says(\"all pods in a single pod group should have the same\"):\n		return schedulerv1alpha1.ReasonMemberMismatch\n", new: "",
+		},
+		"scheduling: a gang that runs is explained": {
+			file: gang + "explain.go", old: "		if counts.placed >= counts.have {\n			return nil\n		}\n", new: "",
+		},
+		"scheduling: a gate in the way is not told": {
+			file: gang + "explain.go", old: "	case s.Gated > 0:\n", new: "	case s.Gated > counts.need:\n",
+		},
+		"scheduling: an explanation is written in each pass": {
+			file: gang + "explain.go", old: "			return before\n", new: "",
+		},
+		"scheduling: a gang has no priority but its set's": {
+			file: ctrl + "replica/desired.go", old: "		if class := member.clique.Spec.PodSpec.PriorityClassName; class != \"\" {\n			return class\n		}\n", new: "		_ = member\n",
+		},
+	}
+}
