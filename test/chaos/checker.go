@@ -27,6 +27,8 @@ type checker struct {
 	// setAttempts are the attempts of the set's replica that pods were made for.
 	setAttempts map[types.UID]int32
 	created     map[types.UID]int64
+	// made are the names of pods that have ever been there.
+	made map[string]bool
 	// log is what both servers have gone through, kept where pods wait to start.
 	log   history.Log
 	gated bool
@@ -35,7 +37,7 @@ type checker struct {
 func newChecker(r *Run) *checker {
 	spec := &r.scenario.Set.Spec
 	gated := spec.GroupSchedulingConfig != nil || spec.Template.StartupType != nil
-	return &checker{run: r, gated: gated, setAttempts: map[types.UID]int32{}, created: map[types.UID]int64{}}
+	return &checker{run: r, gated: gated, setAttempts: map[types.UID]int32{}, created: map[types.UID]int64{}, made: map[string]bool{}}
 }
 
 // changed looks at one revision.
@@ -57,6 +59,8 @@ func (c *checker) changed(ch change) {
 		switch {
 		case ch.before == nil:
 			c.podCreated(ch.after.(*corev1.Pod), ch.revision)
+		case ch.after != nil && len(ch.after.(*corev1.Pod).Spec.SchedulingGates) < len(ch.before.(*corev1.Pod).Spec.SchedulingGates):
+			c.podReleased(ch.after.(*corev1.Pod))
 		case c.writing != nil && c.writing.verb == "delete" && ch.before.GetDeletionTimestamp() == nil:
 			c.podDeleted(ch.before.(*corev1.Pod))
 		}

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
@@ -35,6 +36,7 @@ func number(pod *corev1.Pod, label string) int32 {
 func (c *checker) podCreated(pod *corev1.Pod, revision int64) {
 	attempt := number(pod, labels.RestartAttempt)
 	c.created[pod.UID] = revision
+	c.made[pod.Name] = true
 	c.setAttempts[pod.UID] = attempt - min(c.copyAttempt(pod, c.run.ours.revision), attempt)
 	if c.writing == nil {
 		return
@@ -54,6 +56,23 @@ func (c *checker) podCreated(pod *corev1.Pod, revision int64) {
 		c.run.fail("I3: pod %s is made by a pass that began after the set ended, failed or was deleted", pod.Name)
 	case attempt < setAttempt(set, pod)+c.copyAttempt(pod, begun.ours):
 		c.run.fail("I11: pod %s of attempt %d is made by a pass that began after attempt %d was recorded", pod.Name, attempt, setAttempt(set, pod)+c.copyAttempt(pod, begun.ours))
+	}
+}
+
+// podReleased: a pod is let to the scheduler once every pod that its gang needs has been
+// made, so that no gang runs in part for want of a pod.
+func (c *checker) podReleased(pod *corev1.Pod) {
+	obj, err := c.run.ours.get(KindGang, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[labels.PodGang]})
+	if err != nil {
+		c.run.fail("pod %s is released without a gang", pod.Name)
+		return
+	}
+	for _, group := range obj.(*schedulerv1alpha1.PodGang).Spec.PodGroups {
+		for _, ref := range group.PodReferences {
+			if !c.made[ref.Name] {
+				c.run.fail("pod %s is released though pod %s of its gang was never made", pod.Name, ref.Name)
+			}
+		}
 	}
 }
 

@@ -154,9 +154,9 @@ func (c apiClient) Update(ctx context.Context, obj client.Object, _ ...client.Up
 	return c.write(ctx, "update", obj, "", func(s *server, k Kind) (client.Object, error) { return s.update(k, obj, false) })
 }
 
-// Patch writes what a merge patch says through the main endpoint.
+// Patch writes what a patch says through the main endpoint.
 func (c apiClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	if patch.Type() != types.MergePatchType {
+	if patch.Type() != types.MergePatchType && patch.Type() != types.StrategicMergePatchType {
 		return fmt.Errorf("%s: %w", patch.Type(), errUnsupported)
 	}
 	data, err := patch.Data(obj)
@@ -164,7 +164,7 @@ func (c apiClient) Patch(ctx context.Context, obj client.Object, patch client.Pa
 		return err
 	}
 	return c.write(ctx, "patch", obj, "", func(s *server, k Kind) (client.Object, error) {
-		return s.patch(k, client.ObjectKeyFromObject(obj), data)
+		return s.patch(k, client.ObjectKeyFromObject(obj), patch.Type(), data)
 	})
 }
 

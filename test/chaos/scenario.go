@@ -44,7 +44,7 @@ type Scaling struct {
 
 // Scenarios are the lives that every fault is tried in.
 func Scenarios() []Scenario {
-	return append([]Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), replacement(), recycling(), termination(), deletion(), ordered()}, gated()...)
+	return append([]Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), held(), replacement(), recycling(), termination(), deletion(), ordered()}, gated()...)
 }
 
 func newSet(name string, workload grovev1alpha1.WorkloadType, cliques ...grovev1alpha1.PodCliqueTemplateSpec) *grovev1alpha1.PodCliqueSet {
@@ -128,6 +128,17 @@ func restart() Scenario {
 		},
 		End: ends(grovev1alpha1.PodCliqueSetSucceeded, 1, ""),
 	}
+}
+
+// held: the restart with a scheduler that knows no gangs. The pods of each attempt are held
+// until all exist.
+func held() Scenario {
+	s := restart()
+	s.Name, s.Set.Name = "held", "held"
+	for i := range s.Set.Spec.Template.Cliques {
+		s.Set.Spec.Template.Cliques[i].Spec.PodSpec.SchedulerName = "one-by-one"
+	}
+	return s
 }
 
 // ordered: the cliques start one after the other, and again from the first when the last

@@ -3,6 +3,7 @@ package chaos
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -154,30 +157,40 @@ func (s *server) store(k Kind, before, after client.Object) client.Object {
 }
 
 // patch applies a JSON merge patch through the main endpoint.
-func (s *server) patch(k Kind, key types.NamespacedName, data []byte) (client.Object, error) {
+func (s *server) patch(k Kind, key types.NamespacedName, how types.PatchType, data []byte) (client.Object, error) {
 	before, err := s.get(k, key)
 	if err != nil {
 		return nil, err
 	}
-	var document, changes map[string]any
 	raw, err := json.Marshal(before)
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(raw, &document); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(data, &changes); err != nil {
-		return nil, err
-	}
-	if raw, err = json.Marshal(merge(document, changes)); err != nil {
-		return nil, err
-	}
 	obj := newObject(k)
+	if raw, err = patched(raw, data, how, obj); err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(raw, obj); err != nil {
 		return nil, err
 	}
+	if obj.GetUID() != before.GetUID() {
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: string(k)}, key.Name, errors.New("the UID in the patch is another"))
+	}
 	return s.update(k, obj, false)
+}
+
+func patched(document, changes []byte, how types.PatchType, obj client.Object) ([]byte, error) {
+	if how == types.StrategicMergePatchType {
+		return strategicpatch.StrategicMergePatch(document, changes, obj)
+	}
+	var before, change map[string]any
+	if err := json.Unmarshal(document, &before); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(changes, &change); err != nil {
+		return nil, err
+	}
+	return json.Marshal(merge(before, change))
 }
 
 // merge is RFC 7386.

@@ -260,8 +260,11 @@ func (w *world) pod(pod *corev1.Pod) *action {
 }
 
 // hasPlace says that the scheduler binds a pod: one that is in no gang, or whose gang has
-// been admitted.
+// been admitted. It does not look at one with a gate.
 func (w *world) hasPlace(pod *corev1.Pod) bool {
+	if len(pod.Spec.SchedulingGates) > 0 {
+		return false
+	}
 	name := groupOf(pod)
 	if name == "" {
 		return true
