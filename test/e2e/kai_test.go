@@ -34,7 +34,7 @@ import (
 var kaiInstalled sync.Once
 
 // installKAI makes the cluster serve KAI's groups. The controller-manager looks for them when
-// it starts. It is called before a test runs beside others.
+// it begins to lead. It is called before a test runs beside others.
 func installKAI(t *testing.T) {
 	t.Helper()
 	kaiInstalled.Do(func() {

@@ -225,7 +225,7 @@ func servedKAISchedulers(ctx context.Context, client discovery.DiscoveryInterfac
 		return names
 	}
 	if ctx.Err() == nil {
-		klog.InfoS("KAI is not installed: its pods are held until their gang is complete, and it is told of no gang. This is looked up at the start alone",
+		klog.InfoS("KAI is not installed: its pods are held until their gang is complete, and it is told of no gang. It is looked for when this program begins to lead, and not again",
 			"schedulers", names, "groupVersion", kai.GroupVersion)
 	}
 	return nil

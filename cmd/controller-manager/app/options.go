@@ -94,7 +94,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StartGateImagePullPolicy, "start-gate-image-pull-policy", o.StartGateImagePullPolicy, "When that image is pulled: Always, IfNotPresent or Never. Empty for the cluster's default.")
 	fs.StringToStringVar(&o.StartGateResources, "start-gate-resources", o.StartGateResources, "What that container requests, which is its limit as well: else a pod that is Guaranteed would be Burstable.")
 	fs.StringVar(&o.StartGateAPIServer, "start-gate-api-server", o.StartGateAPIServer, "Host and port at which that container reaches kube-apiserver. Empty for those that Kubernetes gives to every container.")
-	fs.StringSliceVar(&o.KAISchedulerNames, "kai-scheduler-names", o.KAISchedulerNames, "Schedulers that are told of gangs by PodGroups of scheduling.run.ai/v2alpha2, where the cluster has these when this program starts. Empty for none.")
+	fs.StringSliceVar(&o.KAISchedulerNames, "kai-scheduler-names", o.KAISchedulerNames, "Schedulers that are told of gangs by PodGroups of scheduling.run.ai/v2alpha2, where the cluster has these when this program begins to lead. Empty for none.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects each controller works on at once.")
 	logsapi.AddFlags(o.Logs, fs)
 }

@@ -26,9 +26,9 @@ func Explain(conditions []schedulerv1alpha1.SchedulingCondition) []schedulerv1al
 			continue
 		}
 		reasons := condition.Reasons
-		if len(reasons) == 0 && condition.Reason+condition.Message != "" {
-			// Versions that have no list yet.
-			reasons = []schedulerv1alpha1.UnschedulableExplanation{{Reason: condition.Reason, Message: condition.Message}}
+		reason, message := condition.Reason, condition.Message //nolint:staticcheck // versions of KAI that have no list of reasons tell nothing else
+		if len(reasons) == 0 && reason+message != "" {
+			reasons = []schedulerv1alpha1.UnschedulableExplanation{{Reason: reason, Message: message}}
 		}
 		for j := range reasons {
 			explained := explain(&reasons[j])
