@@ -24,6 +24,7 @@ import (
 	"github.com/copse-dev/copse/pkg/metrics"
 	"github.com/copse-dev/copse/pkg/podspec"
 	"github.com/copse-dev/copse/pkg/scheduling"
+	"github.com/copse-dev/copse/pkg/scheduling/kai"
 	"github.com/copse-dev/copse/pkg/scheduling/native"
 	"github.com/copse-dev/copse/pkg/scheduling/none"
 )
@@ -32,6 +33,9 @@ import (
 type Options struct {
 	// NativeGangs says that the cluster schedules gangs itself.
 	NativeGangs bool
+	// KAISchedulers are the names that pods give to schedulers that are KAI; none where the
+	// cluster does not serve KAI's groups.
+	KAISchedulers []string
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
 	// UnreadyNodeTimeout is how long a node may be not ready until pods that it should have
@@ -50,9 +54,17 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := index.Register(ctx, mgr.GetFieldIndexer(), options.NativeGangs); err != nil {
 		return err
 	}
+	if len(options.KAISchedulers) > 0 {
+		if err := index.RegisterControlled(ctx, mgr.GetFieldIndexer(), &kai.PodGroup{}); err != nil {
+			return err
+		}
+	}
 	backends := &scheduling.Backends{Others: none.New(mgr.GetClient()), ByScheduler: map[string]scheduling.Backend{}}
 	if options.NativeGangs {
 		backends.ByScheduler[corev1.DefaultSchedulerName] = native.New(mgr.GetClient())
+	}
+	for _, name := range options.KAISchedulers {
+		backends.ByScheduler[name] = kai.New(mgr.GetClient())
 	}
 	events := recorder{mgr.GetEventRecorder("copse-controller-manager")}
 
@@ -77,7 +89,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := groups.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podcliquescalinggroup: %w", err)
 	}
-	gangs := &podgang.Reconciler{Client: mgr.GetClient(), Clock: options.Clock, Backends: backends, NativeGroups: options.NativeGangs}
+	gangs := &podgang.Reconciler{Client: mgr.GetClient(), Clock: options.Clock, Backends: backends, NativeGroups: options.NativeGangs, KAIGroups: len(options.KAISchedulers) > 0}
 	if err := gangs.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podgang: %w", err)
 	}

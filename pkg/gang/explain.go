@@ -38,7 +38,7 @@ func explain(s GangSnapshot, counts memberCounts, scheduled bool) []schedulerv1a
 		return waiting("%d of %d pods are held by scheduling gates", s.Gated, counts.need)
 	case len(s.Why) > 0:
 		return withRequests(s, s.Why)
-	case s.Untold:
+	case s.Untold && !s.AllOrNothing:
 		return []schedulerv1alpha1.UnschedulableExplanation{{
 			Reason: schedulerv1alpha1.ReasonGangsUnsupported, Message: fmt.Sprintf("the scheduler places pods one by one: %d of %d have a node", counts.placed, counts.need),
 		}}

@@ -34,9 +34,11 @@ type GangSnapshot struct {
 	Cliques map[string]*grovev1alpha1.PodClique
 	// Scheduled says that the scheduler has placed the gang once in this attempt.
 	Scheduled bool
-	// Untold says that the scheduler does not tell so: it places pods one by one, and the gang
-	// counts as scheduled when all of them have a node.
+	// Untold says that the scheduler does not tell so: the gang counts as scheduled when all of
+	// its pods have a node.
 	Untold bool
+	// AllOrNothing says that it places gangs as a whole all the same.
+	AllOrNothing bool
 	// Why is what the scheduler says about pods that it has not placed, or about itself.
 	Why []schedulerv1alpha1.UnschedulableExplanation
 	// Gated is how many pods are held by scheduling gates.
@@ -132,6 +134,28 @@ func MembersNeeded(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grove
 		return all
 	}
 	return max(left, 1)
+}
+
+// MembersNeededByGroup is the same for each group alone, for schedulers that count so. Those
+// that have finished are not counted once the gang was scheduled, whether or not a pod waits:
+// such a scheduler may evict what has fewer pods than it is told. A group of which nobody is
+// left is missing; one that has a surplus pod alone keeps it.
+func MembersNeededByGroup(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grovev1alpha1.PodClique) map[string]int32 {
+	out := map[string]int32{}
+	for _, group := range podGang.Spec.PodGroups {
+		left := group.MinReplicas
+		if clique := cliques[group.Name]; WasScheduled(podGang) && isCurrent(clique, GangAttempt(podGang)) {
+			completed := completedOf(&clique.Status)
+			left -= int32(completed.CountBelow(group.MinReplicas))
+			if left == 0 && completed.CountBelow(clique.Spec.Replicas) < int(clique.Spec.Replicas) {
+				left = 1
+			}
+		}
+		if left > 0 {
+			out[group.Name] = left
+		}
+	}
+	return out
 }
 
 // setScheduled tells whether the gang was scheduled; True is sticky, as the

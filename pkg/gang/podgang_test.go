@@ -170,6 +170,13 @@ func TestDecideGang(t *testing.T) {
 			},
 			pending(created, schedulerv1alpha1.ReasonGangsUnsupported, "the scheduler places pods one by one: 2 of 3 have a node"),
 		},
+		"a scheduler that does not tell, and places gangs as a whole, is waited for": {
+			GangSnapshot{
+				PodGang: newGang(nil), Untold: true, AllOrNothing: true,
+				Cliques: cliques{"a": member(4, 2, 4, 4, 0), "b": member(1, 1, 1, 0, 0)},
+			},
+			pending(created, schedulerv1alpha1.ReasonWaitingForPods, "all 3 pods exist and wait for the scheduler"),
+		},
 		"and then counts as scheduled": {
 			GangSnapshot{
 				PodGang: newGang(nil), Untold: true,
@@ -268,5 +275,36 @@ func TestMembersNeeded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, "needed", tc.want, MembersNeeded(tc.podGang, tc.cliques)) })
+	}
+}
+
+func TestMembersNeededByGroup(t *testing.T) {
+	type cliques = map[string]*grovev1alpha1.PodClique
+	type needed = map[string]int32
+	scheduledOnce := newGang(func(g *schedulerv1alpha1.PodGang) {
+		gangCondition(g, schedulerv1alpha1.PodGangConditionScheduled, metav1.ConditionTrue)
+	})
+	// Of a, two are members and one is a surplus pod.
+	a := func(options ...cliqueOption) *grovev1alpha1.PodClique { return member(3, 2, 3, 3, 3, options...) }
+	b := func(options ...cliqueOption) *grovev1alpha1.PodClique { return member(1, 1, 1, 1, 1, options...) }
+	for name, tc := range map[string]struct {
+		podGang *schedulerv1alpha1.PodGang
+		cliques cliques
+		want    needed
+	}{
+		"before it was scheduled":            {newGang(nil), cliques{"a": a(completed("0")), "b": b()}, needed{"a": 2, "b": 1}},
+		"none has finished":                  {scheduledOnce, cliques{"a": a(), "b": b()}, needed{"a": 2, "b": 1}},
+		"one has finished, and nobody waits": {scheduledOnce, cliques{"a": a(completed("1")), "b": b()}, needed{"a": 1, "b": 1}},
+		"who has finished was no member":     {scheduledOnce, cliques{"a": a(completed("2")), "b": b()}, needed{"a": 2, "b": 1}},
+		"only a surplus pod is left":         {scheduledOnce, cliques{"a": a(completed("0-1")), "b": b()}, needed{"a": 1, "b": 1}},
+		"nobody of a clique is left":         {scheduledOnce, cliques{"a": a(completed("0-2")), "b": b()}, needed{"b": 1}},
+		"nobody is left":                     {scheduledOnce, cliques{"a": a(completed("0-2")), "b": b(completed("0"))}, needed{}},
+		"a clique of the attempt before":     {scheduledOnce, cliques{"a": a(completed("0"), attempt(1)), "b": b()}, needed{"a": 2, "b": 1}},
+		"a clique that is not there":         {scheduledOnce, cliques{"b": b(completed("0"))}, needed{"a": 2}},
+		"a clique of no pods": {
+			newGang(func(g *schedulerv1alpha1.PodGang) { g.Spec.PodGroups[0].MinReplicas = 0 }), cliques{"b": b()}, needed{"b": 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, "needed", tc.want, MembersNeededByGroup(tc.podGang, tc.cliques)) })
 	}
 }

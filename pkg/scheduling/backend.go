@@ -18,6 +18,9 @@ type Backend interface {
 	// PreparePod makes a pod that is about to be created a member of a gang in the
 	// gang's current attempt.
 	PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang)
+	// PrepareSurplus does what is due for a pod of the gang's cliques that is about to be created
+	// and that the gang does not need: one above its clique's minimum.
+	PrepareSurplus(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang)
 	// Sync brings the scheduler's own group object in line with a gang, of which that many
 	// members are needed at once, and removes those of earlier attempts. The number is
 	// lowered within an attempt, never raised. It writes nothing when nothing has changed.
@@ -33,6 +36,8 @@ type Observation struct {
 	// Untold says that the scheduler does not tell whether a gang is scheduled: it counts as
 	// scheduled once all of it has a node.
 	Untold bool
+	// AllOrNothing says that a scheduler that does not tell places gangs as a whole all the same.
+	AllOrNothing bool
 	// Why says why it is not scheduled, the first reason being the one that counts most;
 	// empty when the scheduler has not said anything.
 	Why []schedulerv1alpha1.UnschedulableExplanation

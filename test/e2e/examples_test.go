@@ -17,6 +17,7 @@ import (
 // Every example runs as its comments say: a training example to Succeeded, an inference
 // example until all of it is available. None of them is warned about.
 func TestEveryExampleRuns(t *testing.T) {
+	installKAI(t)
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(cluster.Root(), "artifacts", "examples", "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -31,6 +32,11 @@ func TestEveryExampleRuns(t *testing.T) {
 			}
 			ns := cluster.Namespace(t)
 			ns.PlayWaiters()
+			if strings.Contains(string(text), "schedulerName: kai-scheduler") {
+				node := strings.TrimSuffix(filepath.Base(file), ".yaml")
+				addNode(t, node, "example.com/"+node, "1")
+				playKAI(t, ns, node)
+			}
 			if out := ns.Apply(string(text), "--server-side"); strings.Contains(out, "Warning") {
 				t.Errorf("the example is warned about: %s", out)
 			}

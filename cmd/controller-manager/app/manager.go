@@ -13,6 +13,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -34,6 +35,7 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers"
 	"github.com/copse-dev/copse/pkg/metrics"
+	"github.com/copse-dev/copse/pkg/scheduling/kai"
 	"github.com/copse-dev/copse/pkg/version"
 )
 
@@ -70,6 +72,7 @@ func newScheme() *runtime.Scheme {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(grovev1alpha1.AddToScheme(scheme))
 	utilruntime.Must(schedulerv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(kai.AddToScheme(scheme))
 	return scheme
 }
 
@@ -149,6 +152,7 @@ func (s *starter) Start(ctx context.Context) error {
 		return nil
 	}
 	nativeGangs := servesNativeGangs(ctx, client)
+	kaiSchedulers := servedKAISchedulers(ctx, client, s.options.KAISchedulerNames)
 	waiter, err := s.options.waiter()
 	if err != nil {
 		return err
@@ -156,6 +160,7 @@ func (s *starter) Start(ctx context.Context) error {
 	err = controllers.Setup(ctx, s.manager, controllers.Options{
 		Waiter:             waiter,
 		NativeGangs:        nativeGangs,
+		KAISchedulers:      kaiSchedulers,
 		ClusterDomain:      s.options.ClusterDomain,
 		UnreadyNodeTimeout: s.options.UnreadyNodeTimeout,
 		Workers:            s.options.Workers,
@@ -169,7 +174,7 @@ func (s *starter) Start(ctx context.Context) error {
 		return err
 	}
 	s.started.Store(true)
-	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs)
+	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs, "kaiSchedulers", kaiSchedulers)
 	<-ctx.Done()
 	return nil
 }
@@ -205,31 +210,51 @@ func waitForAPIs(ctx context.Context, client discovery.DiscoveryInterface) error
 	return nil
 }
 
-// servesNativeGangs says whether the cluster schedules gangs itself (D23). The answer
-// has to be known, so an API server that does not answer is waited for.
+// servesNativeGangs says whether the cluster schedules gangs itself (D23).
 func servesNativeGangs(ctx context.Context, client discovery.DiscoveryInterface) bool {
+	served := servesGroups(ctx, client, schedulingv1beta1.SchemeGroupVersion, "podgroups")
+	if !served && ctx.Err() == nil {
+		klog.InfoS("The cluster does not schedule gangs: pods are placed one by one. Kubernetes 1.37 with the feature gate GenericWorkload and the API scheduling.k8s.io/v1beta1 is needed")
+	}
+	return served
+}
+
+// servedKAISchedulers are the names, if the cluster serves the groups that KAI reads.
+func servedKAISchedulers(ctx context.Context, client discovery.DiscoveryInterface, names []string) []string {
+	if len(names) == 0 || servesGroups(ctx, client, kai.GroupVersion, kai.Resource) {
+		return names
+	}
+	if ctx.Err() == nil {
+		klog.InfoS("KAI is not installed: its pods are held until their gang is complete, and it is told of no gang. It is looked for when this program begins to lead, and not again",
+			"schedulers", names, "groupVersion", kai.GroupVersion)
+	}
+	return nil
+}
+
+// servesGroups says whether the cluster serves the groups of a scheduler. The answer has to
+// be known, so an API server that does not answer is waited for.
+func servesGroups(ctx context.Context, client discovery.DiscoveryInterface, groupVersion schema.GroupVersion, resource string) bool {
 	served := false
 	_ = wait.PollUntilContextCancel(ctx, apiPollInterval, true, func(context.Context) (bool, error) {
 		groups, err := client.ServerGroups()
 		if err != nil {
-			klog.InfoS("Waiting for the cluster to say whether it schedules gangs", "err", err)
+			klog.InfoS("Waiting for the cluster to say how it schedules gangs", "groupVersion", groupVersion, "err", err)
 			return false, nil
 		}
-		if !hasVersion(groups) {
-			klog.InfoS("The cluster does not schedule gangs: pods are placed one by one. Kubernetes 1.37 with the feature gate GenericWorkload and the API scheduling.k8s.io/v1beta1 is needed")
+		if !hasVersion(groups, groupVersion.String()) {
 			return true, nil
 		}
-		list, err := client.ServerResourcesForGroupVersion(schedulingv1beta1.SchemeGroupVersion.String())
-		served = isServed(list, err, "podgroups")
+		list, err := client.ServerResourcesForGroupVersion(groupVersion.String())
+		served = isServed(list, err, resource)
 		return err == nil, nil
 	})
 	return served
 }
 
-func hasVersion(groups *metav1.APIGroupList) bool {
+func hasVersion(groups *metav1.APIGroupList, groupVersion string) bool {
 	for _, group := range groups.Groups {
 		for _, version := range group.Versions {
-			if version.GroupVersion == schedulingv1beta1.SchemeGroupVersion.String() {
+			if version.GroupVersion == groupVersion {
 				return true
 			}
 		}

@@ -117,6 +117,30 @@ func TestNativeGangsAreThoseOfTheScheduler(t *testing.T) {
 	})
 }
 
+func TestKAISchedulersAreThoseOfAClusterWithKAI(t *testing.T) {
+	const kai = "scheduling.run.ai/v2alpha2"
+	names := []string{"kai-scheduler", "kai"}
+	tests := map[string]struct {
+		client *fakeDiscovery
+		names  []string
+		want   []string
+	}{
+		"it is installed":         {&fakeDiscovery{served: map[string][]string{kai: {"podgroups", "bindrequests"}}}, names, names},
+		"an older version alone":  {&fakeDiscovery{served: map[string][]string{"scheduling.run.ai/v2": {"queues", "podgroups"}}}, names, nil},
+		"the version without":     {&fakeDiscovery{served: map[string][]string{kai: {"queues"}}}, names, nil},
+		"only Kubernetes' groups": {&fakeDiscovery{served: map[string][]string{"scheduling.k8s.io/v1beta1": {"podgroups"}}}, names, nil},
+		"no scheduler is KAI":     {&fakeDiscovery{groupsErr: errors.New("is not asked")}, nil, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			expect(t, "KAI schedulers", tc.want, servedKAISchedulers(ctx, tc.client, tc.names))
+			expect(t, "the wait was cut short", false, ctx.Err() != nil)
+		})
+	}
+}
+
 func TestTheSchemeKnowsWhatTheControllersReadAndWrite(t *testing.T) {
 	scheme := newScheme()
 	for _, gvk := range []schema.GroupVersionKind{
@@ -124,6 +148,7 @@ func TestTheSchemeKnowsWhatTheControllersReadAndWrite(t *testing.T) {
 		schedulerv1alpha1.SchemeGroupVersion.WithKind("PodGang"),
 		corev1.SchemeGroupVersion.WithKind("Pod"),
 		schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"),
+		{Group: "scheduling.run.ai", Version: "v2alpha2", Kind: "PodGroup"},
 		coordinationv1.SchemeGroupVersion.WithKind("Lease"),
 	} {
 		if !scheme.Recognizes(gvk) {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/copse-dev/copse/pkg/podspec"
@@ -44,6 +46,8 @@ type Options struct {
 	// StartGateAPIServer is the host and port of kube-apiserver for it; empty for those that
 	// Kubernetes gives to every container.
 	StartGateAPIServer string
+	// KAISchedulerNames are the schedulers that are told of gangs by KAI's groups.
+	KAISchedulerNames []string
 	// Workers is how many keys each controller works on at once.
 	Workers int
 
@@ -67,6 +71,7 @@ func NewOptions() *Options {
 		ClusterDomain:           "cluster.local",
 		StartGateImage:          "start-gate:latest",
 		StartGateResources:      map[string]string{"cpu": "50m", "memory": "32Mi"},
+		KAISchedulerNames:       []string{"kai-scheduler"},
 		Workers:                 8,
 		Logs:                    logsapi.NewLoggingConfiguration(),
 	}
@@ -89,6 +94,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StartGateImagePullPolicy, "start-gate-image-pull-policy", o.StartGateImagePullPolicy, "When that image is pulled: Always, IfNotPresent or Never. Empty for the cluster's default.")
 	fs.StringToStringVar(&o.StartGateResources, "start-gate-resources", o.StartGateResources, "What that container requests, which is its limit as well: else a pod that is Guaranteed would be Burstable.")
 	fs.StringVar(&o.StartGateAPIServer, "start-gate-api-server", o.StartGateAPIServer, "Host and port at which that container reaches kube-apiserver. Empty for those that Kubernetes gives to every container.")
+	fs.StringSliceVar(&o.KAISchedulerNames, "kai-scheduler-names", o.KAISchedulerNames, "Schedulers that are told of gangs by PodGroups of scheduling.run.ai/v2alpha2, where the cluster has these when this program begins to lead. Empty for none.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects each controller works on at once.")
 	logsapi.AddFlags(o.Logs, fs)
 }
@@ -101,6 +107,16 @@ func (o *Options) Validate() error {
 	}
 	if o.ClusterDomain == "" {
 		errs = append(errs, errors.New("--cluster-domain must not be empty"))
+	}
+	for i, name := range o.KAISchedulerNames {
+		switch {
+		case len(validation.IsDNS1123Subdomain(name)) > 0:
+			errs = append(errs, fmt.Errorf("--kai-scheduler-names: %q is not the name of a scheduler", name))
+		case name == corev1.DefaultSchedulerName:
+			errs = append(errs, fmt.Errorf("--kai-scheduler-names: %s is Kubernetes' own scheduler", name))
+		case slices.Contains(o.KAISchedulerNames[:i], name):
+			errs = append(errs, fmt.Errorf("--kai-scheduler-names: %s is named twice", name))
+		}
 	}
 	if _, err := o.waiter(); err != nil {
 		errs = append(errs, err)

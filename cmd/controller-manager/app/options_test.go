@@ -34,6 +34,12 @@ func TestValidate(t *testing.T) {
 		"five minutes without a ready node":     {func(o *Options) { o.UnreadyNodeTimeout = 5 * time.Minute }, ""},
 		"less than five minutes":                {func(o *Options) { o.UnreadyNodeTimeout = 5*time.Minute - 1 }, unready},
 		"less than never":                       {func(o *Options) { o.UnreadyNodeTimeout = -time.Hour }, unready},
+		"no KAI":                                {func(o *Options) { o.KAISchedulerNames = nil }, ""},
+		"KAI by other names":                    {func(o *Options) { o.KAISchedulerNames = []string{"kai", "kai.example.com"} }, ""},
+		"KAI without a name":                    {func(o *Options) { o.KAISchedulerNames = []string{""} }, `--kai-scheduler-names: "" is not the name of a scheduler`},
+		"KAI by what is no name":                {func(o *Options) { o.KAISchedulerNames = []string{"a b"} }, `--kai-scheduler-names: "a b" is not the name of a scheduler`},
+		"KAI in place of Kubernetes' own":       {func(o *Options) { o.KAISchedulerNames = []string{"default-scheduler"} }, "--kai-scheduler-names: default-scheduler is Kubernetes' own scheduler"},
+		"KAI twice":                             {func(o *Options) { o.KAISchedulerNames = []string{"kai", "kai"} }, "--kai-scheduler-names: kai is named twice"},
 		"no domain":                             {func(o *Options) { o.ClusterDomain = "" }, domain},
 		"a lease as long as the renew deadline": {func(o *Options) { o.LeaseDuration = o.RenewDeadline }, election},
 		"a renew deadline as long as the retry": {func(o *Options) { o.RenewDeadline = o.RetryPeriod }, election},
@@ -66,6 +72,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 		"--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s",
 		"--cluster-domain=d", "--workers=5", "--force-delete-after-node-unready=7m",
 		"--start-gate-image=i", "--start-gate-image-pull-policy=Never", "--start-gate-resources=cpu=1", "--start-gate-api-server=h:1",
+		"--kai-scheduler-names=a,b",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +81,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 	expect(t, "options", &Options{
 		Kubeconfig: "file", MetricsBindAddress: "0", HealthProbeBindAddress: ":1", LeaderElect: false, LeaderElectionNamespace: "n",
 		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second, ClusterDomain: "d", Workers: 5, UnreadyNodeTimeout: 7 * time.Minute,
-		StartGateImage: "i", StartGateImagePullPolicy: "Never", StartGateResources: map[string]string{"cpu": "1"}, StartGateAPIServer: "h:1",
+		StartGateImage: "i", StartGateImagePullPolicy: "Never", StartGateResources: map[string]string{"cpu": "1"}, StartGateAPIServer: "h:1", KAISchedulerNames: []string{"a", "b"},
 	}, options)
 	if logs == nil || flags.Lookup("v") == nil {
 		t.Error("the verbosity of the log cannot be set")
@@ -85,7 +92,7 @@ func TestFlagsShowTheirDefaults(t *testing.T) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	NewOptions().AddFlags(flags)
 	for name, want := range map[string]string{
-		"workers": "8", "cluster-domain": "cluster.local", "force-delete-after-node-unready": "0s", "leader-elect": "true", "leader-election-namespace": "copse-system",
+		"workers": "8", "kai-scheduler-names": "[kai-scheduler]", "cluster-domain": "cluster.local", "force-delete-after-node-unready": "0s", "leader-elect": "true", "leader-election-namespace": "copse-system",
 		"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
 		"metrics-bind-address": ":8443", "health-probe-bind-address": ":8081", "kubeconfig": "",
 	} {

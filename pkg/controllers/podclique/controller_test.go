@@ -20,6 +20,7 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/scheduling/kai"
 )
 
 func TestReconcile(t *testing.T) {
@@ -347,6 +348,24 @@ func TestMembersAloneJoinTheGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, fmt.Sprintf("pod %d is in the group", index), want, pod.Spec.SchedulingGroup != nil)
+	}
+}
+
+func TestASchedulerMayTakeSurplusPodsIntoTheGroup(t *testing.T) {
+	c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(nil), newGang(gangScheduled)}}
+	r := c.reconciler()
+	r.Backends.Others = kai.New(c.client)
+	if _, err := r.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	for index := range int32(3) {
+		pod := &corev1.Pod{}
+		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: podName(index)}, pod); err != nil {
+			t.Fatal(err)
+		}
+		if pod.Annotations["pod-group-name"] == "" {
+			t.Errorf("pod %d is in no group of KAI", index)
+		}
 	}
 }
 

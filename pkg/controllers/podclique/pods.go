@@ -48,8 +48,10 @@ func (r *Reconciler) createPods(ctx context.Context, o *observation, indexes []i
 		}
 		group.Go(func() error {
 			pod := podspec.Render(clique, podIndex, podContext)
-			if podIndex < need {
-				r.Backends.For(pod.Spec.SchedulerName).PreparePod(pod, o.podGang)
+			if backend := r.Backends.For(pod.Spec.SchedulerName); podIndex < need {
+				backend.PreparePod(pod, o.podGang)
+			} else {
+				backend.PrepareSurplus(pod, o.podGang)
 			}
 			outcomes[i] = r.createPod(ctx, clique, pod)
 			return nil

@@ -26,6 +26,7 @@ import (
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/scheduling"
+	"github.com/copse-dev/copse/pkg/scheduling/kai"
 )
 
 // Reconciler brings gangs to the scheduler and the scheduler's answer to the gangs.
@@ -36,6 +37,8 @@ type Reconciler struct {
 	Backends *scheduling.Backends
 	// NativeGroups says that the cluster serves the scheduler's own groups.
 	NativeGroups bool
+	// KAIGroups says that it serves KAI's.
+	KAIGroups bool
 }
 
 // Reconcile syncs one gang with the scheduler and writes its status.
@@ -66,7 +69,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	snapshot.Scheduled, snapshot.Untold, snapshot.Why, snapshot.Gated = observation.Scheduled, observation.Untold, observation.Why, observation.Gated
+	snapshot.Scheduled, snapshot.Untold, snapshot.AllOrNothing = observation.Scheduled, observation.Untold, observation.AllOrNothing
+	snapshot.Why, snapshot.Gated = observation.Why, observation.Gated
 	status, changed := gang.DecideGang(snapshot, r.Clock.Now())
 	if !changed {
 		return reconcile.Result{}, nil
@@ -106,6 +110,10 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 	if r.NativeGroups {
 		b = b.WatchesRawSource(source.Kind(cache, &schedulingv1beta1.PodGroup{},
 			handler.TypedEnqueueRequestForOwner[*schedulingv1beta1.PodGroup](mgr.GetScheme(), mgr.GetRESTMapper(), &schedulerv1alpha1.PodGang{}, handler.OnlyControllerOwner())))
+	}
+	if r.KAIGroups {
+		b = b.WatchesRawSource(source.Kind(cache, &kai.PodGroup{},
+			handler.TypedEnqueueRequestForOwner[*kai.PodGroup](mgr.GetScheme(), mgr.GetRESTMapper(), &schedulerv1alpha1.PodGang{}, handler.OnlyControllerOwner())))
 	}
 	return b.Complete(r)
 }

@@ -42,8 +42,9 @@ type backend struct {
 	needed              int32
 }
 
-func (*backend) Name() string                                       { return "fake" }
-func (*backend) PreparePod(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
+func (*backend) Name() string                                           { return "fake" }
+func (*backend) PreparePod(*corev1.Pod, *schedulerv1alpha1.PodGang)     {}
+func (*backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
 
 func (b *backend) Sync(_ context.Context, _ *schedulerv1alpha1.PodGang, needed int32) error {
 	b.calls, b.needed = append(b.calls, "sync"), needed

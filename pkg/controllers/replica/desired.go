@@ -132,6 +132,7 @@ func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan,
 		},
 		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: priorityOf(pcs, plan)},
 	}
+	carry(out, pcs)
 	for _, member := range plan.members {
 		group := podsOfGang(member.clique)
 		if member.held {

@@ -279,7 +279,7 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 			p.create = append(p.create, want)
 			continue
 		}
-		if podGang.DeletionTimestamp != nil || (apiequality.Semantic.DeepEqual(podGang.Spec, want.Spec) && podGang.Labels[labels.RestartAttempt] == want.Labels[labels.RestartAttempt]) {
+		if podGang.DeletionTimestamp != nil || isAsWanted(podGang, want) {
 			continue
 		}
 		if gang.GangAttempt(podGang) > gang.GangAttempt(want) {
@@ -289,6 +289,7 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 		updated := podGang.DeepCopy()
 		updated.Spec = want.Spec
 		metav1.SetMetaDataLabel(&updated.ObjectMeta, labels.RestartAttempt, want.Labels[labels.RestartAttempt])
+		carry(updated, want)
 		p.update = append(p.update, updated)
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.gangs)) {
@@ -296,6 +297,12 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 			p.removeOne(have.gangs[name])
 		}
 	}
+}
+
+// isAsWanted says that a gang needs no update.
+func isAsWanted(podGang, want *schedulerv1alpha1.PodGang) bool {
+	return apiequality.Semantic.DeepEqual(podGang.Spec, want.Spec) && carriesSame(podGang, want) &&
+		podGang.Labels[labels.RestartAttempt] == want.Labels[labels.RestartAttempt]
 }
 
 // stillUsed says that a clique with pods belongs to the gang.

@@ -83,6 +83,7 @@ func setChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueSet] {
 		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueSet]) bool {
 			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
 				gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew) ||
+				!carriesSame(e.ObjectOld, e.ObjectNew) ||
 				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew) ||
 				!gang.HaveSameStages(e.ObjectOld, e.ObjectNew)
 		},

@@ -46,6 +46,9 @@ func (*Backend) PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) {
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))}
 }
 
+// PrepareSurplus does nothing: such a pod is placed alone (D23).
+func (*Backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
+
 // Sync creates the group of the gang's attempt, or lowers what it has to hold at least, and
 // deletes those of earlier attempts. One of a later attempt is another leader's, who knows
 // more.

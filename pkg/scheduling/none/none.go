@@ -46,6 +46,9 @@ func (*Backend) PreparePod(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang) 
 	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: naming.PendingGate})
 }
 
+// PrepareSurplus does nothing: such a pod waits for nobody.
+func (*Backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
+
 // Sync releases the pods of a gang once all that it needs exist. One that has ended counts:
 // it was released before the others were.
 func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed int32) error {

@@ -51,8 +51,8 @@ func Register(ctx context.Context, indexer client.FieldIndexer, native bool) err
 		controlled = append(controlled, &schedulingv1beta1.PodGroup{})
 	}
 	for _, obj := range controlled {
-		if err := indexer.IndexField(ctx, obj, controllerUID, controller); err != nil {
-			return fmt.Errorf("index %T: %w", obj, err)
+		if err := RegisterControlled(ctx, indexer, obj); err != nil {
+			return err
 		}
 	}
 	if err := indexer.IndexField(ctx, &corev1.Pod{}, terminatingOn, nodeOfTerminating); err != nil {
@@ -60,6 +60,15 @@ func Register(ctx context.Context, indexer client.FieldIndexer, native bool) err
 	}
 	if err := indexer.IndexField(ctx, &corev1.Pod{}, controllerClique, cliqueName); err != nil {
 		return fmt.Errorf("index pods by clique: %w", err)
+	}
+	return nil
+}
+
+// RegisterControlled indexes a kind by the owner that controls an object of it, such as the
+// groups of a scheduler that the cluster may or may not have.
+func RegisterControlled(ctx context.Context, indexer client.FieldIndexer, obj client.Object) error {
+	if err := indexer.IndexField(ctx, obj, controllerUID, controller); err != nil {
+		return fmt.Errorf("index %T: %w", obj, err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/scheduling/kai"
 )
 
 // indexer remembers what is indexed, by kind and field.
@@ -59,6 +60,21 @@ func TestRegister(t *testing.T) {
 	withGangs := append(slices.Clone(want), "*v1beta1.PodGroup metadata.controllerUID")
 	if diff := cmp.Diff(withGangs, keys(registered(t, true))); diff != "" {
 		t.Errorf("with gangs (-want +got):\n%s", diff)
+	}
+}
+
+func TestRegisterControlled(t *testing.T) {
+	i := indexer{}
+	if err := RegisterControlled(t.Context(), i, &kai.PodGroup{}); err != nil {
+		t.Fatal(err)
+	}
+	key := fmt.Sprintf("%T %s", &kai.PodGroup{}, kai.OwnerIndex)
+	if diff := cmp.Diff([]string{key}, keys(i)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	group := &kai.PodGroup{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "other"}, {UID: "gang", Controller: ptr.To(true)}}}}
+	if diff := cmp.Diff([]string{"gang"}, i[key](group)); diff != "" {
+		t.Errorf("of a group (-want +got):\n%s", diff)
 	}
 }
 

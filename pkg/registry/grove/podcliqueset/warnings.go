@@ -43,9 +43,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		if onFabric(clique.Annotations) {
 			inert(cliquePath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
 		}
-		if scheduler := clique.Spec.PodSpec.SchedulerName; scheduler != "" && scheduler != corev1.DefaultSchedulerName {
-			inert(cliquePath.Child("spec", "podSpec", "schedulerName"), "this scheduler is told of no gang")
-		}
 		if clique.TopologyConstraint != nil {
 			inert(cliquePath.Child("topologyConstraint"), "pods are placed freely")
 		}
@@ -69,6 +66,26 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		}
 	}
 	return out
+}
+
+// untoldSchedulers tells of schedulers that are not told of gangs, so that nobody takes half a
+// gang that runs for a mistake.
+func untoldSchedulers(pcs *grove.PodCliqueSet) []string {
+	var out []string
+	for i := range pcs.Spec.Template.Cliques {
+		scheduler := pcs.Spec.Template.Cliques[i].Spec.PodSpec.SchedulerName
+		if isToldOfGangs(scheduler) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s: the pods of a gang are held until all exist, then scheduler %q places them one by one, unless the controller-manager takes it for KAI",
+			field.NewPath("spec", "template", "cliques").Index(i).Child("spec", "podSpec", "schedulerName"), scheduler))
+	}
+	return out
+}
+
+// isToldOfGangs says that a scheduler has a back end under the name that it has by default.
+func isToldOfGangs(scheduler string) bool {
+	return scheduler == "" || scheduler == corev1.DefaultSchedulerName || scheduler == "kai-scheduler"
 }
 
 // onFabric says that annotations ask for a memory fabric between nodes.

@@ -99,6 +99,7 @@ func TestWarnings(t *testing.T) {
 		"memory fabric none": {tweak: func(pcs *grove.PodCliqueSet) { pcs.Annotations = map[string]string{"grove.io/mnnvl-group": "none"} }},
 		"another scheduler":  {tweak: pod(func(s *corev1.PodSpec) { s.SchedulerName = "other" }), want: []string{worker + "spec.podSpec.schedulerName"}},
 		"the scheduler":      {tweak: pod(func(s *corev1.PodSpec) { s.SchedulerName = "default-scheduler" })},
+		"KAI":                {tweak: pod(func(s *corev1.PodSpec) { s.SchedulerName = "kai-scheduler" })},
 
 		"rules in AnyOrder": {
 			tweak: startup(grove.StartupPolicyAnyOrder, grove.StartupPolicyRule{TargetCliques: []string{"router"}, WaitForCliquesStatus: grove.CliqueStatusReady}),
@@ -137,7 +138,7 @@ func TestWarnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			pcs := mkPodCliqueSet(tc.tweak)
-			for _, warning := range slices.Concat(inertFields(pcs), replacedFields(pcs)) {
+			for _, warning := range slices.Concat(inertFields(pcs), untoldSchedulers(pcs), replacedFields(pcs)) {
 				path, text, _ := strings.Cut(warning, ": ")
 				if text == "" {
 					t.Errorf("warning %q says nothing", warning)
