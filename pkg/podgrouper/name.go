@@ -1,8 +1,10 @@
 package podgrouper
 
 import (
+	"cmp"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -80,4 +82,10 @@ func legal(name string) string {
 // has another.
 func NativeName(name string, uid types.UID) string {
 	return nameOf(name, "", naming.Hash(string(uid)))
+}
+
+// NameForPod is the name of a group for one pod while the pod is being created, when it has no
+// UID, and with generateName no name: random stands for the UID.
+func NameForPod(pod *corev1.Pod, random string) string {
+	return nameOf(strings.TrimRight(cmp.Or(pod.Name, pod.GenerateName), "-"), "", naming.Hash(random))
 }
