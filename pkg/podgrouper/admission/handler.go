@@ -22,6 +22,7 @@ const answerWithin = 4 * time.Second
 
 // Handler answers the API server's questions.
 type Handler struct {
+	// Members is nil when pods are not grouped.
 	Members *Members
 	Decoder admission.Decoder
 }
@@ -30,7 +31,7 @@ var _ admission.Handler = &Handler{}
 
 // Handle puts a pod into its group.
 func (h *Handler) Handle(ctx context.Context, req admission.Request) admission.Response {
-	if req.Operation != admissionv1.Create || req.SubResource != "" {
+	if req.Operation != admissionv1.Create || req.SubResource != "" || h.Members == nil {
 		return admission.Allowed("")
 	}
 	pod := &corev1.Pod{}
