@@ -10,10 +10,10 @@ import (
 
 func TestValidate(t *testing.T) {
 	const (
-		workers  = "--workers must be at least 1"
-		domain   = "--cluster-domain must not be empty"
-		unready  = "--force-delete-after-node-unready must be 0 or at least 5m0s"
-		notDNS   = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character " +
+		workers = "--workers must be at least 1"
+		domain  = "--cluster-domain must not be empty"
+		unready = "--force-delete-after-node-unready must be 0 or at least 5m0s"
+		notDNS  = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character " +
 			"(e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 		election = "the lease duration must be longer than the renew deadline, and that longer than the retry period"
 	)
