@@ -212,6 +212,10 @@ func TestWhatDependsOnTheWebhook(t *testing.T) {
 	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), `failed calling webhook "pods.pod-grouper.grove.io"`) {
 		t.Errorf("got %v", err)
 	}
+	// Nor does the API server, which tries their pods out.
+	if out := g.Apply(training); strings.Contains(out, "Warning") {
+		t.Errorf("a set is applied with %s", out)
+	}
 	for name, tc := range map[string]struct {
 		namespace string
 		change    func(*corev1.Pod)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	cradmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/admission"
 	"github.com/copse-dev/copse/pkg/podgrouper/live"
 	"github.com/copse-dev/copse/pkg/servingcert"
@@ -84,6 +89,37 @@ func webhookCache(options *Options) map[client.Object]cache.ByObject {
 	}
 }
 
+// groupWatch has every replica know which groups there are before it is asked for one, and
+// while our API server is down.
+type groupWatch struct {
+	grouping *live.Live
+	cache    cache.Cache
+}
+
+var _ manager.LeaderElectionRunnable = &groupWatch{}
+
+// NeedLeaderElection says that every replica serves the webhook.
+func (*groupWatch) NeedLeaderElection() bool { return false }
+
+// Start begins to watch, and does not wait: a kind that is not served now is watched when it
+// is asked for.
+func (w *groupWatch) Start(ctx context.Context) error {
+	if err := w.grouping.WaitReady(ctx); err != nil {
+		// Only the end of the context ends the wait.
+		return nil
+	}
+	kinds := []client.Object{&schedulerv1alpha1.PodGroup{}}
+	if w.grouping.Current().BackEnd(&corev1.Pod{}) == podgrouper.Native {
+		kinds = append(kinds, &schedulingv1beta1.PodGroup{})
+	}
+	for _, kind := range kinds {
+		if _, err := w.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
+			klog.InfoS("Groups are watched when they are first asked for", "kind", fmt.Sprintf("%T", kind), "err", err)
+		}
+	}
+	return nil
+}
+
 // serveWebhook serves the webhook, by every replica, with a certificate that it renews. A pod
 // grouper that is switched off leaves every pod as it is: without an answer nobody could
 // create one where the webhook's configuration is still there.
@@ -108,6 +144,11 @@ func serveWebhook(mgr manager.Manager, options *Options, grouping *live.Live) er
 	handler := &admission.Handler{Decoder: cradmission.NewDecoder(mgr.GetScheme())}
 	if grouping != nil {
 		handler.Members = &admission.Members{Groupers: grouping, Owners: grouping.Resolver(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader()}
+	}
+	if grouping != nil {
+		if err := mgr.Add(&groupWatch{grouping: grouping, cache: mgr.GetCache()}); err != nil {
+			return err
+		}
 	}
 	server := webhook.NewServer(webhook.Options{Host: host, Port: port, TLSOpts: []func(*tls.Config){func(config *tls.Config) {
 		config.GetCertificate = holder.GetCertificate
