@@ -1,6 +1,8 @@
 package podgrouper
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,20 +40,21 @@ const (
 	GroupedByHand Exemption = "GroupedByHand"
 )
 
+// BackEnd is what places a pod in groups; empty when its scheduler takes none from us.
+func (g *Grouper) BackEnd(pod *corev1.Pod) BackEnd {
+	return g.options.Schedulers[cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)]
+}
+
 // exempt says why a pod is in no group, if it is not.
 func (g *Grouper) exempt(pod *corev1.Pod, chain owners.Chain) Exemption {
-	scheduler := pod.Spec.SchedulerName
-	if scheduler == "" {
-		scheduler = corev1.DefaultSchedulerName
-	}
-	backEnd, ours := g.options.Schedulers[scheduler]
+	backEnd := g.BackEnd(pod)
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	switch {
 	case mirror || chain.MirrorPod:
 		return MirrorPod
 	case pod.Namespace == metav1.NamespaceSystem || g.options.ExemptNamespaces.Has(pod.Namespace):
 		return SystemNamespace
-	case !ours:
+	case backEnd == "":
 		return OtherScheduler
 	case ownedBy(pod, chain, func(kind schema.GroupKind) bool { return kind == schema.GroupKind{Group: "apps", Kind: "DaemonSet"} }):
 		return DaemonSetPod

@@ -1,8 +1,11 @@
 package podgrouper
 
 import (
+	"cmp"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/copse-dev/copse/pkg/naming"
@@ -72,4 +75,17 @@ func legal(name string) string {
 		}
 		return '-'
 	}, name)
+}
+
+// NativeName is the name of the group that Kubernetes' own scheduler has for a PodGroup that
+// somebody made by hand. It is made from the UID, so that a PodGroup by the same name later
+// has another.
+func NativeName(name string, uid types.UID) string {
+	return nameOf(name, "", naming.Hash(string(uid)))
+}
+
+// NameForPod is the name of a group for one pod while the pod is being created, when it has no
+// UID, and with generateName no name: random stands for the UID.
+func NameForPod(pod *corev1.Pod, random string) string {
+	return nameOf(strings.TrimRight(cmp.Or(pod.Name, pod.GenerateName), "-"), "", naming.Hash(random))
 }

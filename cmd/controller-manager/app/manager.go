@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -93,6 +94,13 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
+	grouping, err := podGrouper(restConfig, mgr, options)
+	if err != nil {
+		return err
+	}
+	if err := serveWebhook(mgr, options, grouping); err != nil {
+		return err
+	}
 	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own}
 	if err := mgr.Add(starter); err != nil {
 		return err
@@ -107,9 +115,11 @@ func Run(ctx context.Context, options *Options) error {
 }
 
 func managerOptions(options *Options) manager.Options {
+	cached := cacheOptions()
+	maps.Copy(cached.ByObject, webhookCache(options))
 	return manager.Options{
 		Scheme:                        newScheme(),
-		Cache:                         cacheOptions(),
+		Cache:                         cached,
 		Client:                        clientOptions(),
 		NewClient:                     newClient,
 		HealthProbeBindAddress:        options.HealthProbeBindAddress,

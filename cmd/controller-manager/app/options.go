@@ -25,6 +25,12 @@ type Options struct {
 	MetricsBindAddress string
 	// HealthProbeBindAddress serves /healthz and /readyz.
 	HealthProbeBindAddress string
+	// WebhookBindAddress serves the webhook that puts pods into groups, over HTTPS; "0" for
+	// none.
+	WebhookBindAddress string
+	// WebhookNames are DNS names and IP addresses of the webhook's certificate beside those of
+	// its Service.
+	WebhookNames []string
 	// LeaderElect lets one of several replicas work at a time.
 	LeaderElect bool
 	// LeaderElectionNamespace holds the Lease.
@@ -48,6 +54,11 @@ type Options struct {
 	StartGateAPIServer string
 	// KAISchedulerNames are the schedulers that are told of gangs by KAI's groups.
 	KAISchedulerNames []string
+	// PodGrouper puts pods of any workload into groups, where their namespace asks for it.
+	PodGrouper bool
+	// PodGrouperConfig is the name of the ConfigMap that configures it, in the namespace of
+	// the Lease.
+	PodGrouperConfig string
 	// Workers is how many keys each controller works on at once.
 	Workers int
 
@@ -63,6 +74,7 @@ func NewOptions() *Options {
 	return &Options{
 		MetricsBindAddress:      ":8443",
 		HealthProbeBindAddress:  ":8081",
+		WebhookBindAddress:      noAddress,
 		LeaderElect:             true,
 		LeaderElectionNamespace: "copse-system",
 		LeaseDuration:           15 * time.Second,
@@ -72,6 +84,8 @@ func NewOptions() *Options {
 		StartGateImage:          "start-gate:latest",
 		StartGateResources:      map[string]string{"cpu": "50m", "memory": "32Mi"},
 		KAISchedulerNames:       []string{"kai-scheduler"},
+		PodGrouper:              true,
+		PodGrouperConfig:        "copse-pod-grouper",
 		Workers:                 8,
 		Logs:                    logsapi.NewLoggingConfiguration(),
 	}
@@ -82,6 +96,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Kubeconfig file. Empty for the service account of the pod.")
 	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress, "Address of /metrics, served over HTTPS to those who may get it. 0 for none.")
 	fs.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress, "Address of /healthz and /readyz.")
+	fs.StringVar(&o.WebhookBindAddress, "webhook-bind-address", o.WebhookBindAddress, "Address of the webhook that puts pods into groups while they are created, served over HTTPS. 0 for none.")
+	fs.StringSliceVar(&o.WebhookNames, "webhook-names", o.WebhookNames, "DNS names and IP addresses by which the webhook is called beside those of its Service "+webhookService+", for its certificate.")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "Let one of several replicas work at a time.")
 	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", o.LeaderElectionNamespace, "Namespace of the Lease of the leader.")
 	fs.DurationVar(&o.LeaseDuration, "leader-election-lease-duration", o.LeaseDuration, "How long others wait for a leader that is not heard of.")
@@ -95,6 +111,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringToStringVar(&o.StartGateResources, "start-gate-resources", o.StartGateResources, "What that container requests, which is its limit as well: else a pod that is Guaranteed would be Burstable.")
 	fs.StringVar(&o.StartGateAPIServer, "start-gate-api-server", o.StartGateAPIServer, "Host and port at which that container reaches kube-apiserver. Empty for those that Kubernetes gives to every container.")
 	fs.StringSliceVar(&o.KAISchedulerNames, "kai-scheduler-names", o.KAISchedulerNames, "Schedulers that are told of gangs by PodGroups of scheduling.run.ai/v2alpha2, where the cluster has these when this program begins to lead. Empty for none.")
+	fs.BoolVar(&o.PodGrouper, "pod-grouper", o.PodGrouper, "Put pods of any workload into groups, in namespaces with the label scheduler.grove.io/pod-grouper=enabled.")
+	fs.StringVar(&o.PodGrouperConfig, "pod-grouper-config", o.PodGrouperConfig, "Name of the ConfigMap that configures the pod grouper, in the namespace of the Lease of the leader.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects each controller works on at once.")
 	logsapi.AddFlags(o.Logs, fs)
 }
@@ -118,7 +136,16 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("--kai-scheduler-names: %s is named twice", name))
 		}
 	}
+	if o.PodGrouper && (o.PodGrouperConfig == "" || o.LeaderElectionNamespace == "") {
+		errs = append(errs, errors.New("--pod-grouper needs --pod-grouper-config and --leader-election-namespace"))
+	}
 	if _, err := o.waiter(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, _, err := o.webhookAddress(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := o.webhookNames(); err != nil {
 		errs = append(errs, err)
 	}
 	if o.UnreadyNodeTimeout != 0 && o.UnreadyNodeTimeout < minUnreadyNodeTimeout {

@@ -10,9 +10,11 @@ import (
 
 func TestValidate(t *testing.T) {
 	const (
-		workers  = "--workers must be at least 1"
-		domain   = "--cluster-domain must not be empty"
-		unready  = "--force-delete-after-node-unready must be 0 or at least 5m0s"
+		workers = "--workers must be at least 1"
+		domain  = "--cluster-domain must not be empty"
+		unready = "--force-delete-after-node-unready must be 0 or at least 5m0s"
+		notDNS  = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character " +
+			"(e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 		election = "the lease duration must be longer than the renew deadline, and that longer than the retry period"
 	)
 	tests := map[string]struct {
@@ -41,6 +43,11 @@ func TestValidate(t *testing.T) {
 		"KAI in place of Kubernetes' own":       {func(o *Options) { o.KAISchedulerNames = []string{"default-scheduler"} }, "--kai-scheduler-names: default-scheduler is Kubernetes' own scheduler"},
 		"KAI twice":                             {func(o *Options) { o.KAISchedulerNames = []string{"kai", "kai"} }, "--kai-scheduler-names: kai is named twice"},
 		"no domain":                             {func(o *Options) { o.ClusterDomain = "" }, domain},
+		"no port of the webhook":                {func(o *Options) { o.WebhookBindAddress = "host" }, "--webhook-bind-address must be HOST:PORT, or 0: address host: missing port in address"},
+		"a port that is none":                   {func(o *Options) { o.WebhookBindAddress = ":70000" }, `--webhook-bind-address: "70000" is not a port from 1 to 65535`},
+		"a port that is chosen by nobody":       {func(o *Options) { o.WebhookBindAddress = ":0" }, `--webhook-bind-address: "0" is not a port from 1 to 65535`},
+		"an address of the webhook":             {func(o *Options) { o.WebhookBindAddress, o.WebhookNames = "[::1]:9443", []string{"::1", "host"} }, ""},
+		"a name that is none":                   {func(o *Options) { o.WebhookNames = []string{"a_b"} }, `--webhook-names: "a_b" is no IP address and no DNS name: ` + notDNS},
 		"a lease as long as the renew deadline": {func(o *Options) { o.LeaseDuration = o.RenewDeadline }, election},
 		"a renew deadline as long as the retry": {func(o *Options) { o.RenewDeadline = o.RetryPeriod }, election},
 		"no retry":                              {func(o *Options) { o.RetryPeriod = 0 }, election},
@@ -68,7 +75,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	options.AddFlags(flags)
 	if err := flags.Parse([]string{
-		"--kubeconfig=file", "--metrics-bind-address=0", "--health-probe-bind-address=:1", "--leader-elect=false", "--leader-election-namespace=n",
+		"--kubeconfig=file", "--metrics-bind-address=0", "--health-probe-bind-address=:1", "--webhook-bind-address=:2", "--webhook-names=a,::1", "--pod-grouper=false", "--pod-grouper-config=c", "--leader-elect=false", "--leader-election-namespace=n",
 		"--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s",
 		"--cluster-domain=d", "--workers=5", "--force-delete-after-node-unready=7m",
 		"--start-gate-image=i", "--start-gate-image-pull-policy=Never", "--start-gate-resources=cpu=1", "--start-gate-api-server=h:1",
@@ -79,7 +86,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 	logs := options.Logs
 	options.Logs = nil
 	expect(t, "options", &Options{
-		Kubeconfig: "file", MetricsBindAddress: "0", HealthProbeBindAddress: ":1", LeaderElect: false, LeaderElectionNamespace: "n",
+		Kubeconfig: "file", MetricsBindAddress: "0", HealthProbeBindAddress: ":1", WebhookBindAddress: ":2", WebhookNames: []string{"a", "::1"}, PodGrouperConfig: "c", LeaderElect: false, LeaderElectionNamespace: "n",
 		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second, ClusterDomain: "d", Workers: 5, UnreadyNodeTimeout: 7 * time.Minute,
 		StartGateImage: "i", StartGateImagePullPolicy: "Never", StartGateResources: map[string]string{"cpu": "1"}, StartGateAPIServer: "h:1", KAISchedulerNames: []string{"a", "b"},
 	}, options)
@@ -94,7 +101,7 @@ func TestFlagsShowTheirDefaults(t *testing.T) {
 	for name, want := range map[string]string{
 		"workers": "8", "kai-scheduler-names": "[kai-scheduler]", "cluster-domain": "cluster.local", "force-delete-after-node-unready": "0s", "leader-elect": "true", "leader-election-namespace": "copse-system",
 		"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
-		"metrics-bind-address": ":8443", "health-probe-bind-address": ":8081", "kubeconfig": "",
+		"metrics-bind-address": ":8443", "health-probe-bind-address": ":8081", "webhook-bind-address": "0", "pod-grouper": "true", "pod-grouper-config": "copse-pod-grouper", "kubeconfig": "",
 	} {
 		flag := flags.Lookup(name)
 		if flag == nil {

@@ -25,7 +25,8 @@ func (c *cluster) startCopse(ctx context.Context) error {
 		return err
 	}
 	ca := c.config.Dir.Certs().Cert(certs.CopseCA)
-	if err := installer.Apply(ctx, c.options.Overlay, c.config.Port[components.CopseAPIServer], ca); err != nil {
+	ports := copse.Ports{APIServer: c.config.Port[components.CopseAPIServer], Webhook: c.config.WebhookPort}
+	if err := installer.Apply(ctx, c.options.Overlay, ports, ca); err != nil {
 		return err
 	}
 	c.report("copse's manifests are applied after %.1f s", time.Since(began).Seconds())

@@ -28,7 +28,7 @@ func prepare(ctx context.Context, o Options) (components.Config, error) {
 		Verbosity: o.Verbosity,
 		ExtraArgs: o.ExtraArgs,
 	}
-	if err := choosePorts(components.Names(o.parts()), previous, config); err != nil {
+	if err := choosePorts(components.Names(o.parts()), previous, &config); err != nil {
 		return config, err
 	}
 	if o.RealNode {
@@ -58,13 +58,19 @@ func prepare(ctx context.Context, o Options) (components.Config, error) {
 // choosePorts takes the ports of the last time if they are still free: then
 // clients that have seen the cluster before find it again. The ports stay
 // reserved for the life of this process.
-func choosePorts(names []string, previous state.Cluster, config components.Config) error {
+func choosePorts(names []string, previous state.Cluster, config *components.Config) error {
 	for _, name := range names {
 		port, err := ports.Reserve(previous.Components[name].Port)
 		if err != nil {
 			return err
 		}
 		config.Port[name] = port.Number
+		if name == components.CopseControllerManager {
+			if port, err = ports.Reserve(previous.Components[name].WebhookPort); err != nil {
+				return err
+			}
+			config.WebhookPort = port.Number
+		}
 		if !components.NeedsExtraPort(name) {
 			continue
 		}

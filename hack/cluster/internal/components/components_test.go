@@ -10,12 +10,13 @@ import (
 
 func testConfig() Config {
 	c := Config{
-		Dir:       state.Dir("/state"),
-		BinDir:    "/bin",
-		Port:      map[string]int{},
-		ExtraPort: map[string]int{},
-		Verbosity: 2,
-		ExtraArgs: map[string][]string{KubeScheduler: {"--v=9"}},
+		Dir:         state.Dir("/state"),
+		BinDir:      "/bin",
+		Port:        map[string]int{},
+		ExtraPort:   map[string]int{},
+		WebhookPort: 3000,
+		Verbosity:   2,
+		ExtraArgs:   map[string][]string{KubeScheduler: {"--v=9"}},
 	}
 	for i, name := range Names(Parts{KWOK: true, Copse: true}) {
 		c.Port[name] = 1000 + i
@@ -57,7 +58,7 @@ func TestFlags(t *testing.T) {
 		{CopseAPIServer, []string{"--secure-port=1006", "--bind-address=127.0.0.1", "--etcd-servers=http://127.0.0.1:1005",
 			"--kubeconfig=/state/kubeconfigs/copse-apiserver", "--authorization-kubeconfig=/state/kubeconfigs/copse-apiserver"}},
 		{CopseControllerManager, []string{"--kubeconfig=/state/kubeconfigs/copse-controller-manager",
-			"--metrics-bind-address=127.0.0.1:1007", "--health-probe-bind-address=127.0.0.1:2007"}},
+			"--metrics-bind-address=127.0.0.1:1007", "--health-probe-bind-address=127.0.0.1:2007", "--webhook-bind-address=127.0.0.1:3000"}},
 	} {
 		c, err := New(tc.component, testConfig())
 		if err != nil {

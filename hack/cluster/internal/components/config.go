@@ -39,6 +39,8 @@ type Config struct {
 	BinDir string
 	// Port and ExtraPort are the ports by component, see state.Component.
 	Port, ExtraPort map[string]int
+	// WebhookPort is where copse-controller-manager serves its webhook.
+	WebhookPort int
 	// Node is the real node, if there is one, and PluginDir is where the
 	// machine has the CNI plugins for it.
 	Node      state.RealNode
@@ -106,6 +108,9 @@ func New(name string, c Config) (Component, error) {
 	d.Args = append(d.Args, c.ExtraArgs[name]...)
 	d.Info.Port = c.Port[name]
 	d.Info.ExtraPort = c.ExtraPort[name]
+	if name == CopseControllerManager {
+		d.Info.WebhookPort = c.WebhookPort
+	}
 	d.Info.Log = c.Dir.Log(name)
 	return d, nil
 }

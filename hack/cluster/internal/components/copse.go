@@ -43,6 +43,7 @@ func copseControllerManager(c Config) Component {
 			flag("kubeconfig", config),
 			flag("metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", c.Port[CopseControllerManager])),
 			flag("health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", c.ExtraPort[CopseControllerManager])),
+			flag("webhook-bind-address", fmt.Sprintf("127.0.0.1:%d", c.WebhookPort)),
 		},
 		Info: state.Component{
 			URL:        metrics,

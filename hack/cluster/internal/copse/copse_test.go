@@ -20,6 +20,20 @@ kind: Service
 metadata: {name: copse-apiserver, namespace: copse-system}
 spec: {type: ExternalName, externalName: localhost, ports: [{name: https, port: 443, targetPort: 8443}]}
 ---
+apiVersion: v1
+kind: Service
+metadata: {name: copse-webhook, namespace: copse-system}
+spec: {type: ExternalName, externalName: localhost, ports: [{name: https, port: 443}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: copse-pod-grouper}
+webhooks:
+  - name: pods.pod-grouper.grove.io
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    clientConfig: {service: {name: copse-webhook, namespace: copse-system, port: 443}}
+---
 apiVersion: apiregistration.k8s.io/v1
 kind: APIService
 metadata: {name: v1alpha1.grove.io}
@@ -54,7 +68,7 @@ func TestKustomization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := kustomization(path, 12345, []byte("the authority"))
+	content, err := kustomization(path, Ports{APIServer: 12345, Webhook: 23456}, []byte("the authority"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +78,7 @@ func TestKustomization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apis := 0
+	apis, ports := 0, map[string]bool{}
 	for _, r := range built.Resources() {
 		switch r.GetKind() {
 		case "APIService":
@@ -75,13 +89,24 @@ func TestKustomization(t *testing.T) {
 				t.Errorf("%s", r.MustYaml())
 			}
 		case "Service":
-			if yaml := r.MustYaml(); !strings.Contains(yaml, "port: 12345") || strings.Contains(yaml, "443") {
+			yaml := r.MustYaml()
+			if strings.Contains(yaml, "443") {
+				t.Errorf("%s", yaml)
+			}
+			for _, port := range []string{"port: 12345", "port: 23456"} {
+				ports[r.GetName()+" "+port] = strings.Contains(yaml, port)
+			}
+		case "MutatingWebhookConfiguration":
+			if yaml := r.MustYaml(); !strings.Contains(yaml, "port: 23456") || strings.Contains(yaml, "caBundle") {
 				t.Errorf("%s", yaml)
 			}
 		}
 	}
 	if apis != 2 {
 		t.Errorf("%d APIServices", apis)
+	}
+	if !ports["copse-apiserver port: 12345"] || !ports["copse-webhook port: 23456"] {
+		t.Errorf("the Services have other ports: %v", ports)
 	}
 }
 

@@ -51,9 +51,9 @@ func NewInstaller(kubectl, kubeconfig, folder string, config *rest.Config) (*Ins
 	return &Installer{kubectl: kubectl, kubeconfig: kubeconfig, folder: folder, core: core, aggregator: agg}, nil
 }
 
-// Apply applies the overlay, for a server on the port whose certificate is
-// signed by the authority in the file.
-func (i *Installer) Apply(ctx context.Context, overlay string, port int, caFile string) error {
+// Apply applies the overlay, for servers on the ports. The certificate of the
+// API server is signed by the authority in the file.
+func (i *Installer) Apply(ctx context.Context, overlay string, ports Ports, caFile string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (i *Installer) Apply(ctx context.Context, overlay string, port int, caFile 
 	if err != nil {
 		return err
 	}
-	content, err := kustomization(path, port, ca)
+	content, err := kustomization(path, ports, ca)
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,8 @@ type Component struct {
 	// ExtraPort is etcd's peer port, or the health port of the kubelet or of
 	// copse-controller-manager, whose Port is that of its metrics.
 	ExtraPort int `json:"extraPort,omitempty"`
+	// WebhookPort is where copse-controller-manager serves its webhook.
+	WebhookPort int `json:"webhookPort,omitempty"`
 	// URL is what clients connect to.
 	URL string `json:"url"`
 	// Health is the URL that answers 200 when the component can do its work.
