@@ -3,6 +3,7 @@ package podgrouper
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/copse-dev/copse/pkg/naming"
@@ -72,4 +73,11 @@ func legal(name string) string {
 		}
 		return '-'
 	}, name)
+}
+
+// NativeName is the name of the group that Kubernetes' own scheduler has for a PodGroup that
+// somebody made by hand. It is made from the UID, so that a PodGroup by the same name later
+// has another.
+func NativeName(name string, uid types.UID) string {
+	return nameOf(name, "", naming.Hash(string(uid)))
 }
