@@ -34,6 +34,7 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers"
 	"github.com/copse-dev/copse/pkg/metrics"
+	"github.com/copse-dev/copse/pkg/podgrouper/live"
 	"github.com/copse-dev/copse/pkg/version"
 )
 
@@ -90,7 +91,11 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
-	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own}
+	grouping, err := podGrouper(restConfig, mgr, options)
+	if err != nil {
+		return err
+	}
+	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own, grouping: grouping}
 	if err := mgr.Add(starter); err != nil {
 		return err
 	}
@@ -130,7 +135,9 @@ type starter struct {
 	manager manager.Manager
 	options *Options
 	metrics *metrics.Metrics
-	started atomic.Bool
+	// grouping is nil when pods are not grouped.
+	grouping *live.Live
+	started  atomic.Bool
 }
 
 var _ manager.LeaderElectionRunnable = &starter{}
@@ -163,6 +170,9 @@ func (s *starter) Start(ctx context.Context) error {
 		Metrics:            s.metrics,
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.startGrouping(ctx, nativeGangs); err != nil {
 		return err
 	}
 	if err := s.manager.Add(&revisionWatch{reader: s.manager.GetAPIReader()}); err != nil {

@@ -44,6 +44,11 @@ type Options struct {
 	// StartGateAPIServer is the host and port of kube-apiserver for it; empty for those that
 	// Kubernetes gives to every container.
 	StartGateAPIServer string
+	// PodGrouper puts pods of any workload into groups, where their namespace asks for it.
+	PodGrouper bool
+	// PodGrouperConfig is the name of the ConfigMap that configures it, in the namespace of
+	// the Lease.
+	PodGrouperConfig string
 	// Workers is how many keys each controller works on at once.
 	Workers int
 
@@ -67,6 +72,8 @@ func NewOptions() *Options {
 		ClusterDomain:           "cluster.local",
 		StartGateImage:          "start-gate:latest",
 		StartGateResources:      map[string]string{"cpu": "50m", "memory": "32Mi"},
+		PodGrouper:              true,
+		PodGrouperConfig:        "copse-pod-grouper",
 		Workers:                 8,
 		Logs:                    logsapi.NewLoggingConfiguration(),
 	}
@@ -89,6 +96,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StartGateImagePullPolicy, "start-gate-image-pull-policy", o.StartGateImagePullPolicy, "When that image is pulled: Always, IfNotPresent or Never. Empty for the cluster's default.")
 	fs.StringToStringVar(&o.StartGateResources, "start-gate-resources", o.StartGateResources, "What that container requests, which is its limit as well: else a pod that is Guaranteed would be Burstable.")
 	fs.StringVar(&o.StartGateAPIServer, "start-gate-api-server", o.StartGateAPIServer, "Host and port at which that container reaches kube-apiserver. Empty for those that Kubernetes gives to every container.")
+	fs.BoolVar(&o.PodGrouper, "pod-grouper", o.PodGrouper, "Put pods of any workload into groups, in namespaces with the label scheduler.grove.io/pod-grouper=enabled.")
+	fs.StringVar(&o.PodGrouperConfig, "pod-grouper-config", o.PodGrouperConfig, "Name of the ConfigMap that configures the pod grouper, in the namespace of the Lease of the leader.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects each controller works on at once.")
 	logsapi.AddFlags(o.Logs, fs)
 }
@@ -101,6 +110,9 @@ func (o *Options) Validate() error {
 	}
 	if o.ClusterDomain == "" {
 		errs = append(errs, errors.New("--cluster-domain must not be empty"))
+	}
+	if o.PodGrouper && (o.PodGrouperConfig == "" || o.LeaderElectionNamespace == "") {
+		errs = append(errs, errors.New("--pod-grouper needs --pod-grouper-config and --leader-election-namespace"))
 	}
 	if _, err := o.waiter(); err != nil {
 		errs = append(errs, err)
