@@ -45,7 +45,11 @@ func (n grouped) applyFile(path string) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.Anywhere().Apply(string(text))
+	// Another test may apply it at the same time.
+	n.Eventually(time.Minute, func(context.Context) error {
+		_, err := n.Anywhere().TryApply(string(text))
+		return err
+	})
 }
 
 func (n grouped) enable() {

@@ -54,8 +54,8 @@ func TestAGroupFollowsItsWorkload(t *testing.T) {
 	ns.native(name, counting(3))
 
 	// A class cannot change under a group: the pods that it has keep theirs.
-	ns.Kubectl("label", "gangs.podgroups.example.com", "bert", "priorityClassName-")
-	ns.group(name, func(group *schedulerv1alpha1.PodGroup) error { return says(group, "Unsupported", "e2e-gang") })
+	ns.Kubectl("label", "gangs.podgroups.example.com", "bert", "--overwrite", "priorityClassName=e2e-other")
+	ns.group(name, func(group *schedulerv1alpha1.PodGroup) error { return says(group, "Unsupported", `than "e2e-gang"`) })
 
 	ns.Kubectl("delete", "gangs.podgroups.example.com", "bert")
 	ns.isGone(name)

@@ -161,7 +161,7 @@ func (r *Reconciler) readMembers(ctx context.Context, s *state) error {
 		s.members = append(s.members, &list.Items[i])
 	}
 	s.complete = true
-	if len(s.members) == 0 || r.loose.any(s.key) {
+	if r.loose.mayHave(s.key) {
 		if err := r.readLoose(ctx, s); err != nil {
 			return err
 		}
@@ -185,6 +185,9 @@ func (r *Reconciler) readLoose(ctx context.Context, s *state) error {
 			s.members = append(s.members, &list.Items[i])
 		}
 		s.complete = s.complete && known
+	}
+	if s.complete {
+		r.loose.allKnown(s.key.Namespace)
 	}
 	return nil
 }

@@ -14,10 +14,12 @@ type loosePods struct {
 	mu      sync.Mutex
 	groupOf map[types.UID]types.NamespacedName
 	members map[types.NamespacedName]sets.Set[types.UID]
+	// known are the namespaces whose pods have all been looked at once.
+	known sets.Set[string]
 }
 
 func newLoosePods() *loosePods {
-	return &loosePods{groupOf: map[types.UID]types.NamespacedName{}, members: map[types.NamespacedName]sets.Set[types.UID]{}}
+	return &loosePods{groupOf: map[types.UID]types.NamespacedName{}, members: map[types.NamespacedName]sets.Set[types.UID]{}, known: sets.New[string]()}
 }
 
 // put remembers that a pod is in a group, or in none when the name is empty. It returns
@@ -64,9 +66,18 @@ func (l *loosePods) in(pod types.UID, group types.NamespacedName) (is, known boo
 	return known && at == group, known
 }
 
-// any says whether a group has loose pods.
-func (l *loosePods) any(group types.NamespacedName) bool {
+// mayHave says whether a group may have loose pods: it has some, or not all pods of its
+// namespace have been looked at.
+func (l *loosePods) mayHave(group types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.members[group]) > 0
+	return len(l.members[group]) > 0 || !l.known.Has(group.Namespace)
+}
+
+// allKnown remembers that all pods of a namespace have been looked at. Later ones come with
+// events of their own.
+func (l *loosePods) allKnown(namespace string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known.Insert(namespace)
 }

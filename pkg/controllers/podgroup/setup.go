@@ -107,7 +107,14 @@ func (r *Reconciler) watchKAI(ctx context.Context, cache crcache.Informers) {
 				r.queue.add(client.ObjectKeyFromObject(group))
 			}
 		}
-		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, after any) { look(after) }, DeleteFunc: look})
+		var registration toolscache.ResourceEventHandlerRegistration
+		registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, after any) { look(after) }, DeleteFunc: look})
+		go func(err error) {
+			// What was made and deleted before the watch has begun comes with no event.
+			if err == nil && toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+				r.queue.add(r.owners.all()...)
+			}
+		}(err)
 	}
 	if err != nil {
 		klog.ErrorS(err, "KAI's PodGroups are not watched")
