@@ -12,6 +12,7 @@ func TestValidate(t *testing.T) {
 	const (
 		workers  = "--workers must be at least 1"
 		domain   = "--cluster-domain must not be empty"
+		grouper  = "--pod-grouper needs --pod-grouper-config and --leader-election-namespace"
 		unready  = "--force-delete-after-node-unready must be 0 or at least 5m0s"
 		election = "the lease duration must be longer than the renew deadline, and that longer than the retry period"
 	)
@@ -37,6 +38,9 @@ func TestValidate(t *testing.T) {
 		"no domain":                             {func(o *Options) { o.ClusterDomain = "" }, domain},
 		"a lease as long as the renew deadline": {func(o *Options) { o.LeaseDuration = o.RenewDeadline }, election},
 		"a renew deadline as long as the retry": {func(o *Options) { o.RenewDeadline = o.RetryPeriod }, election},
+		"a pod grouper without configuration":   {func(o *Options) { o.PodGrouperConfig = "" }, grouper},
+		"or without a namespace":                {func(o *Options) { o.LeaderElectionNamespace = "" }, grouper},
+		"no pod grouper needs none":             {func(o *Options) { o.PodGrouper, o.PodGrouperConfig = false, "" }, ""},
 		"no retry":                              {func(o *Options) { o.RetryPeriod = 0 }, election},
 		"a negative retry":                      {func(o *Options) { o.RetryPeriod = -time.Second }, election},
 		"nobody looks at the lease when nobody is elected": {func(o *Options) { o.LeaderElect, o.LeaseDuration = false, 0 }, ""},
@@ -66,6 +70,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 		"--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s",
 		"--cluster-domain=d", "--workers=5", "--force-delete-after-node-unready=7m",
 		"--start-gate-image=i", "--start-gate-image-pull-policy=Never", "--start-gate-resources=cpu=1", "--start-gate-api-server=h:1",
+		"--pod-grouper=false", "--pod-grouper-config=c",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +80,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 		Kubeconfig: "file", MetricsBindAddress: "0", HealthProbeBindAddress: ":1", LeaderElect: false, LeaderElectionNamespace: "n",
 		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second, ClusterDomain: "d", Workers: 5, UnreadyNodeTimeout: 7 * time.Minute,
 		StartGateImage: "i", StartGateImagePullPolicy: "Never", StartGateResources: map[string]string{"cpu": "1"}, StartGateAPIServer: "h:1",
+		PodGrouperConfig: "c",
 	}, options)
 	if logs == nil || flags.Lookup("v") == nil {
 		t.Error("the verbosity of the log cannot be set")
@@ -85,7 +91,7 @@ func TestFlagsShowTheirDefaults(t *testing.T) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	NewOptions().AddFlags(flags)
 	for name, want := range map[string]string{
-		"workers": "8", "cluster-domain": "cluster.local", "force-delete-after-node-unready": "0s", "leader-elect": "true", "leader-election-namespace": "copse-system",
+		"workers": "8", "pod-grouper": "true", "pod-grouper-config": "copse-pod-grouper", "cluster-domain": "cluster.local", "force-delete-after-node-unready": "0s", "leader-elect": "true", "leader-election-namespace": "copse-system",
 		"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
 		"metrics-bind-address": ":8443", "health-probe-bind-address": ":8081", "kubeconfig": "",
 	} {
