@@ -16,6 +16,7 @@ type Metrics struct {
 	decisions *prometheus.CounterVec
 	delay     *prometheus.HistogramVec
 	recovery  prometheus.Histogram
+	grouping  grouping
 }
 
 // New returns the metrics, registered with a registry.
@@ -36,8 +37,9 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			Help:    "Time from the decision to restart replicas to all of them being available again.",
 			Buckets: prometheus.ExponentialBuckets(0.5, 2, 13),
 		}),
+		grouping: newGrouping(),
 	}
-	for _, collector := range []prometheus.Collector{m.decisions, m.delay, m.recovery} {
+	for _, collector := range []prometheus.Collector{m.decisions, m.delay, m.recovery, m.grouping.made, m.grouping.notGrouped} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}

@@ -6,8 +6,10 @@ import (
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/copse-dev/copse/pkg/controllers"
 	"github.com/copse-dev/copse/pkg/podgrouper/live"
 )
 
@@ -35,4 +37,23 @@ func podGrouper(config *rest.Config, mgr manager.Manager, options *Options) (*li
 		return nil, fmt.Errorf("add the pod grouper: %w", err)
 	}
 	return grouping, nil
+}
+
+// startGrouping adds the controllers of the pod grouper, once it knows what it is to do.
+func (s *starter) startGrouping(ctx context.Context, nativeGangs bool) error {
+	if s.grouping == nil {
+		return nil
+	}
+	if err := s.grouping.WaitReady(ctx); err != nil {
+		// Only the end of the context ends the wait.
+		return nil
+	}
+	return controllers.SetupPodGrouper(ctx, s.manager, controllers.PodGrouperOptions{
+		Config:      s.config,
+		Grouping:    s.grouping,
+		NativeGangs: nativeGangs,
+		Workers:     s.options.Workers,
+		Clock:       clock.RealClock{},
+		Metrics:     s.metrics,
+	})
 }

@@ -36,6 +36,7 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers"
 	"github.com/copse-dev/copse/pkg/metrics"
+	"github.com/copse-dev/copse/pkg/podgrouper/live"
 	"github.com/copse-dev/copse/pkg/scheduling/kai"
 	"github.com/copse-dev/copse/pkg/version"
 )
@@ -101,7 +102,7 @@ func Run(ctx context.Context, options *Options) error {
 	if err := serveWebhook(mgr, options, grouping); err != nil {
 		return err
 	}
-	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own}
+	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own, grouping: grouping}
 	if err := mgr.Add(starter); err != nil {
 		return err
 	}
@@ -143,7 +144,9 @@ type starter struct {
 	manager manager.Manager
 	options *Options
 	metrics *metrics.Metrics
-	started atomic.Bool
+	// grouping is nil when pods are not grouped.
+	grouping *live.Live
+	started  atomic.Bool
 }
 
 var _ manager.LeaderElectionRunnable = &starter{}
@@ -178,6 +181,9 @@ func (s *starter) Start(ctx context.Context) error {
 		Metrics:            s.metrics,
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.startGrouping(ctx, nativeGangs); err != nil {
 		return err
 	}
 	if err := s.manager.Add(&revisionWatch{reader: s.manager.GetAPIReader()}); err != nil {

@@ -12,6 +12,7 @@ func TestValidate(t *testing.T) {
 	const (
 		workers = "--workers must be at least 1"
 		domain  = "--cluster-domain must not be empty"
+		grouper = "--pod-grouper needs --pod-grouper-config and --leader-election-namespace"
 		unready = "--force-delete-after-node-unready must be 0 or at least 5m0s"
 		notDNS  = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character " +
 			"(e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
@@ -50,6 +51,9 @@ func TestValidate(t *testing.T) {
 		"a name that is none":                   {func(o *Options) { o.WebhookNames = []string{"a_b"} }, `--webhook-names: "a_b" is no IP address and no DNS name: ` + notDNS},
 		"a lease as long as the renew deadline": {func(o *Options) { o.LeaseDuration = o.RenewDeadline }, election},
 		"a renew deadline as long as the retry": {func(o *Options) { o.RenewDeadline = o.RetryPeriod }, election},
+		"a pod grouper without configuration":   {func(o *Options) { o.PodGrouperConfig = "" }, grouper},
+		"or without a namespace":                {func(o *Options) { o.LeaderElectionNamespace = "" }, grouper},
+		"no pod grouper needs none":             {func(o *Options) { o.PodGrouper, o.PodGrouperConfig = false, "" }, ""},
 		"no retry":                              {func(o *Options) { o.RetryPeriod = 0 }, election},
 		"a negative retry":                      {func(o *Options) { o.RetryPeriod = -time.Second }, election},
 		"nobody looks at the lease when nobody is elected": {func(o *Options) { o.LeaderElect, o.LeaseDuration = false, 0 }, ""},

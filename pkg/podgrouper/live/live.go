@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/copse-dev/copse/pkg/eventnote"
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/config"
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
@@ -204,7 +205,7 @@ func (l *Live) tell(own *corev1.ConfigMap, wrong field.ErrorList) {
 	if len(wrong) == 0 || l.options.Recorder == nil {
 		return
 	}
-	l.options.Recorder.Eventf(own, nil, corev1.EventTypeWarning, ReasonInvalidConfiguration, "Configure", "left out: %v", wrong.ToAggregate())
+	l.options.Recorder.Eventf(own, nil, corev1.EventTypeWarning, ReasonInvalidConfiguration, "Configure", "%s", eventnote.Fit(fmt.Sprintf("left out: %v", wrong.ToAggregate())))
 }
 
 func (l *Live) changed() {

@@ -1,0 +1,230 @@
+// Package podgroup makes the groups of pods of any workload, and tells what becomes of
+// them. What a group is like is decided by pkg/podgrouper, and its status by package status.
+// A group is known by its namespace and name, which its pods have in an annotation.
+package podgroup
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
+	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
+	"github.com/copse-dev/copse/pkg/controllers/podgroup/status"
+	"github.com/copse-dev/copse/pkg/metrics"
+	"github.com/copse-dev/copse/pkg/podgrouper"
+	"github.com/copse-dev/copse/pkg/podgrouper/live"
+	"github.com/copse-dev/copse/pkg/podgrouper/owners"
+)
+
+// Grouping knows how pods are grouped.
+type Grouping interface {
+	// Current is the grouper as it is configured now.
+	Current() *podgrouper.Grouper
+	// Resolver finds the owners of pods.
+	Resolver() *owners.Resolver
+}
+
+// Reconciler keeps the groups of pods.
+type Reconciler struct {
+	// Client reads PodGroups from the cache, and writes.
+	Client client.Client
+	// Writer writes what Client does not have in its cache, whose reads would wait for it.
+	Writer client.Client
+	// Pods reads all pods from a cache, and Live reads past it.
+	Pods, Live client.Reader
+	Grouping   Grouping
+	Recorder   events.EventRecorder
+	Clock      clock.Clock
+	Pace       *pace.Pace
+	Metrics    *metrics.Metrics
+	// NativeGangs says that Kubernetes' own scheduler takes groups.
+	NativeGangs bool
+
+	kai    *kai
+	owners *ownerWatches
+	reader *ownerReader
+	loose  *loosePods
+	queue  *groupQueue
+	notes  *noted
+}
+
+// state is a group as a pass finds it.
+type state struct {
+	key     types.NamespacedName
+	members []*corev1.Pod
+	// complete says that all members are known.
+	complete bool
+	backEnd  podgrouper.BackEnd
+	// group is nil when there is no PodGroup.
+	group *schedulerv1alpha1.PodGroup
+	// described is what the pod grouper says about it; nil when it says nothing.
+	described *podgrouper.Group
+	// invalid is what is wrong with the workload's fields.
+	invalid error
+}
+
+// Reconcile brings one group in line with its pods and their owner.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s := &state{key: req.NamespacedName}
+	if err := r.readMembers(ctx, s); err != nil {
+		return reconcile.Result{}, err
+	}
+	store := r.storeFor(s.backEnd, s.members)
+	if store == nil {
+		// KAI's pods, and no KAI.
+		return reconcile.Result{}, nil
+	}
+	group, err := store.get(ctx, s.key)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if group != nil && group.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	s.group = group
+	if err := r.follow(ctx, store, s); err != nil {
+		return reconcile.Result{}, err
+	}
+	if s.group == nil {
+		return reconcile.Result{}, nil
+	}
+	if _, foreign := store.(*kaiStore); foreign {
+		// KAI tells what becomes of its own groups.
+		return reconcile.Result{}, nil
+	}
+	return r.schedule(ctx, s)
+}
+
+// schedule brings a group to its scheduler, and tells what that makes of it.
+func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, error) {
+	if len(s.members) == 0 && (s.group.Status.Phase == "" || !s.complete) {
+		return reconcile.Result{}, nil
+	}
+	snapshot := status.Snapshot{
+		Group: s.group, Members: s.members, BackEnd: s.backEnd, NativeName: nativeName(s), Invalid: s.invalid,
+		NodePool: s.group.Labels[podgrouper.NodePoolLabel],
+	}
+	var err error
+	switch {
+	case s.backEnd == podgrouper.KAI:
+		snapshot.Copied, err = r.kai.copyGroup(ctx, s)
+	case r.NativeGangs:
+		snapshot.Native, err = r.syncNative(ctx, s)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.release(ctx, s); err != nil {
+		return reconcile.Result{}, err
+	}
+	if !s.complete {
+		// What is not known yet is about to come, with another pass.
+		return reconcile.Result{}, nil
+	}
+	return r.writeStatus(ctx, snapshot)
+}
+
+// writeStatus tells what becomes of a group; mere figures no more than once a second.
+func (r *Reconciler) writeStatus(ctx context.Context, snapshot status.Snapshot) (reconcile.Result, error) {
+	now := r.Clock.Now()
+	decided, changed, figures := status.Decide(snapshot, now)
+	if !changed {
+		return reconcile.Result{}, nil
+	}
+	if wait := r.Pace.Wait(snapshot.Group.UID, int32(len(snapshot.Members)), now); figures && wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	updated := snapshot.Group.DeepCopy()
+	updated.Status = decided
+	if err := r.Client.Status().Update(ctx, updated); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("write the status: %w", err)
+	}
+	r.Pace.Wrote(snapshot.Group.UID, r.Clock.Now())
+	return reconcile.Result{}, nil
+}
+
+// readMembers reads the pods of a group: those that name it, and those that would.
+func (r *Reconciler) readMembers(ctx context.Context, s *state) error {
+	list := &corev1.PodList{}
+	if err := r.Pods.List(ctx, list, pods.InGroup(s.key.Namespace, s.key.Name)...); err != nil {
+		return fmt.Errorf("list the pods of the group: %w", err)
+	}
+	for i := range list.Items {
+		s.members = append(s.members, &list.Items[i])
+	}
+	s.complete = true
+	if r.loose.mayHave(s.key) {
+		if err := r.readLoose(ctx, s); err != nil {
+			return err
+		}
+	}
+	if first := oldest(s.members, anyPod); first != nil {
+		s.backEnd = r.backEndOf(first)
+	}
+	return nil
+}
+
+// readLoose reads the pods that do not name the group and belong to it. Until each pod of
+// the namespace has been looked at, there may be more.
+func (r *Reconciler) readLoose(ctx context.Context, s *state) error {
+	list := &corev1.PodList{}
+	if err := r.Pods.List(ctx, list, pods.Loose(s.key.Namespace)...); err != nil {
+		return fmt.Errorf("list the pods without a group: %w", err)
+	}
+	for i := range list.Items {
+		is, known := r.loose.in(list.Items[i].UID, s.key)
+		if is {
+			s.members = append(s.members, &list.Items[i])
+		}
+		s.complete = s.complete && known
+	}
+	if s.complete {
+		r.loose.allKnown(s.key.Namespace)
+	}
+	return nil
+}
+
+// backEndOf is what places a pod; empty when that knows no groups.
+func (r *Reconciler) backEndOf(pod *corev1.Pod) podgrouper.BackEnd {
+	switch pod.Spec.SchedulerName {
+	case "", corev1.DefaultSchedulerName:
+		if r.NativeGangs {
+			return podgrouper.Native
+		}
+	case live.KAIScheduler:
+		return podgrouper.KAI
+	}
+	return ""
+}
+
+// oldest is the pod that was made first, of those that are asked for. It speaks for the
+// group.
+func oldest(members []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
+	var first *corev1.Pod
+	for _, pod := range members {
+		if !is(pod) {
+			continue
+		}
+		if first == nil || pod.CreationTimestamp.Before(&first.CreationTimestamp) ||
+			(pod.CreationTimestamp.Equal(&first.CreationTimestamp) && pod.Name < first.Name) {
+			first = pod
+		}
+	}
+	return first
+}
+
+func anyPod(*corev1.Pod) bool { return true }
+
+// isOurs says that it is for the pod grouper to say which group the pod is in, and that the
+// pod lives.
+func isOurs(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && !pods.HasEnded(pod) && (pods.IsGrouped(pod) || pods.GroupOf(pod) == "")
+}

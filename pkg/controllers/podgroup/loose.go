@@ -1,0 +1,83 @@
+package podgroup
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// loosePods remembers which group the pods would be in that cannot say so themselves: they
+// were made before anybody put them into one, and may not be changed. After a restart it is
+// found out anew.
+type loosePods struct {
+	mu      sync.Mutex
+	groupOf map[types.UID]types.NamespacedName
+	members map[types.NamespacedName]sets.Set[types.UID]
+	// known are the namespaces whose pods have all been looked at once.
+	known sets.Set[string]
+}
+
+func newLoosePods() *loosePods {
+	return &loosePods{groupOf: map[types.UID]types.NamespacedName{}, members: map[types.NamespacedName]sets.Set[types.UID]{}, known: sets.New[string]()}
+}
+
+// put remembers that a pod is in a group, or in none when the name is empty. It returns
+// whether it was in another before, and in which.
+func (l *loosePods) put(pod types.UID, group types.NamespacedName) (before types.NamespacedName, moved bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, known := l.groupOf[pod]
+	l.drop(pod)
+	l.groupOf[pod] = group
+	if group.Name != "" {
+		if l.members[group] == nil {
+			l.members[group] = sets.New[types.UID]()
+		}
+		l.members[group].Insert(pod)
+	}
+	return before, known && before.Name != "" && before != group
+}
+
+// forget drops a pod that is gone. It returns the group that it was in.
+func (l *loosePods) forget(pod types.UID) (before types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before = l.groupOf[pod]
+	l.drop(pod)
+	return before
+}
+
+func (l *loosePods) drop(pod types.UID) {
+	group := l.groupOf[pod]
+	delete(l.groupOf, pod)
+	if members := l.members[group]; members != nil {
+		if members.Delete(pod); len(members) == 0 {
+			delete(l.members, group)
+		}
+	}
+}
+
+// in says whether a pod is in a group, and whether anything is known about the pod.
+func (l *loosePods) in(pod types.UID, group types.NamespacedName) (is, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, known := l.groupOf[pod]
+	return known && at == group, known
+}
+
+// mayHave says whether a group may have loose pods: it has some, or not all pods of its
+// namespace have been looked at.
+func (l *loosePods) mayHave(group types.NamespacedName) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.members[group]) > 0 || !l.known.Has(group.Namespace)
+}
+
+// allKnown remembers that all pods of a namespace have been looked at. Later ones come with
+// events of their own.
+func (l *loosePods) allKnown(namespace string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known.Insert(namespace)
+}

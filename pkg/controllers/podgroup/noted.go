@@ -1,0 +1,50 @@
+package podgroup
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/lru"
+
+	"github.com/copse-dev/copse/pkg/podgrouper"
+)
+
+// notedKept bounds what is remembered of events; what is forgotten may be told twice.
+const notedKept = 16384
+
+// noted remembers what was told, so that each is told once per occurrence.
+type noted struct {
+	mu     sync.Mutex
+	groups *lru.Cache
+	pods   *lru.Cache
+}
+
+func newNoted() *noted { return &noted{groups: lru.New(notedKept), pods: lru.New(notedKept)} }
+
+// fresh returns the notes of a group that it did not have before.
+func (n *noted) fresh(group types.NamespacedName, notes []podgrouper.Note) []podgrouper.Note {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	known, _ := n.groups.Get(group)
+	before, _ := known.(sets.Set[podgrouper.Note])
+	var out []podgrouper.Note
+	for _, note := range notes {
+		if !before.Has(note) {
+			out = append(out, note)
+		}
+	}
+	n.groups.Add(group, sets.New(notes...))
+	return out
+}
+
+// first says whether a pod is asked about for the first time.
+func (n *noted) first(pod types.UID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, told := n.pods.Get(pod); told {
+		return false
+	}
+	n.pods.Add(pod, true)
+	return true
+}

@@ -1,0 +1,106 @@
+package status
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
+	"github.com/copse-dev/copse/pkg/podgrouper"
+	"github.com/copse-dev/copse/pkg/scheduling"
+	"github.com/copse-dev/copse/pkg/scheduling/native"
+)
+
+// explain says why pods of a group are not scheduled, in the vocabulary that is the same
+// for all schedulers. It is empty when none waits.
+func explain(s Snapshot, c counts) []schedulerv1alpha1.UnschedulableExplanation {
+	if c.pending == 0 {
+		return nil
+	}
+	need := c.need
+	if s.Native != nil && s.Native.Spec.SchedulingPolicy.Gang != nil {
+		// It is lowered when pods of the group have succeeded.
+		need = s.Native.Spec.SchedulingPolicy.Gang.MinCount
+	}
+	waiting := func(format string, args ...any) []schedulerv1alpha1.UnschedulableExplanation {
+		return []schedulerv1alpha1.UnschedulableExplanation{{
+			Reason: schedulerv1alpha1.ReasonWaitingForPods, Message: fmt.Sprintf(format, args...),
+			Details: &schedulerv1alpha1.UnschedulableExplanationDetails{PodDetails: &schedulerv1alpha1.PodDetails{Have: c.have, Need: need, Gated: c.gated}},
+		}}
+	}
+	attached := s.BackEnd == podgrouper.Native && c.loose == 0
+	// No scheduler says anything before the last pod exists, and is free of gates.
+	if (attached || s.BackEnd != podgrouper.Native) && c.have < need && c.placed < c.need {
+		return waiting("%d of %d pods exist", c.have, need)
+	}
+	if c.gated == c.pending {
+		return waiting("%d of %d pods are held by scheduling gates", c.gated, max(need, c.have))
+	}
+	if attached && s.Native == nil {
+		message := "the scheduler's group of these pods does not exist"
+		if s.Invalid != nil {
+			message += ": " + s.Invalid.Error()
+		}
+		return []schedulerv1alpha1.UnschedulableExplanation{{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: message}}
+	}
+	if attached {
+		if why := native.Explain(s.Native); len(why) > 0 {
+			return s.withRequests(why)
+		}
+	}
+	if why := s.withRequests(scheduling.Unplaced(waitingPods(s))); len(why) > 0 {
+		return why
+	}
+	return waiting("all %d pods exist and wait for the scheduler", max(need, c.have))
+}
+
+func waitingPods(s Snapshot) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, pod := range s.Members {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !pods.HasEnded(pod) {
+			out = append(out, pod)
+		}
+	}
+	return out
+}
+
+// withRequests adds to what does not fit what the waiting pods ask for.
+func (s *Snapshot) withRequests(why []schedulerv1alpha1.UnschedulableExplanation) []schedulerv1alpha1.UnschedulableExplanation {
+	for i := range why {
+		if why[i].Reason != schedulerv1alpha1.ReasonNotEnoughResources || why[i].Details != nil {
+			continue
+		}
+		requested := corev1.ResourceList{}
+		for _, pod := range waitingPods(*s) {
+			add(requested, pods.Requests(pod))
+		}
+		if len(requested) > 0 {
+			why[i].Details = &schedulerv1alpha1.UnschedulableExplanationDetails{ResourceDetails: &schedulerv1alpha1.ResourceDetails{Requested: requested}}
+		}
+	}
+	return why
+}
+
+// schedulingConditions tell the reasons. They are not written anew while they say the same;
+// the counter is KAI's way to tell one condition from the next.
+func schedulingConditions(before []schedulerv1alpha1.SchedulingCondition, nodePool string, why []schedulerv1alpha1.UnschedulableExplanation, now time.Time) []schedulerv1alpha1.SchedulingCondition {
+	if len(why) == 0 {
+		return nil
+	}
+	transition := 0
+	if len(before) == 1 {
+		if before[0].NodePool == nodePool && apiequality.Semantic.DeepEqual(before[0].Reasons, why) {
+			return before
+		}
+		transition, _ = strconv.Atoi(before[0].TransitionID)
+	}
+	return []schedulerv1alpha1.SchedulingCondition{{
+		Type: schedulerv1alpha1.UnschedulableOnNodePool, NodePool: nodePool, Status: corev1.ConditionTrue, TransitionID: strconv.Itoa(transition + 1),
+		LastTransitionTime: metav1.NewTime(now), Reasons: why,
+	}}
+}
