@@ -237,3 +237,19 @@ func TestWhatDependsOnTheWebhook(t *testing.T) {
 		}
 	}
 }
+
+// Groups are known to every replica from its start on, so pods join them while our API server is
+// down. One that a user made by hand is looked up, so its pods have to wait.
+func TestWhatDependsOnTheAPIServer(t *testing.T) {
+	g := groupedNamespace(t)
+	web := g.object("apps/v1", "ReplicaSet", "replicasets", "web", nil)
+	cluster.Stop(t, "copse-apiserver")
+	defer cluster.Start(t, "copse-apiserver")
+	pod, _ := g.try(ownedBy("web", web, "apps/v1", "ReplicaSet"))
+	expectMarks(t, pod, "pg-web-", "")
+	named := newPod("member")
+	named.Annotations[podgrouper.PodGroupAnnotation] = "mine"
+	if _, err := g.create(named, metav1.DryRunAll); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("got %v", err)
+	}
+}
