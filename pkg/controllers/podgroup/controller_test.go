@@ -146,6 +146,20 @@ func TestAnOwnerThatIsMissing(t *testing.T) {
 	}
 }
 
+// When a workload goes its pods go a little later; until then its group is as it was.
+func TestAWorkloadThatGoes(t *testing.T) {
+	w, name := newWorld(t, gang(int64(1)), pod("a")), group().Name
+	w.pass(name)
+	if err := w.Client.Delete(t.Context(), gang(nil)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.clock.Step(2 * lasting)
+		expect(t, "writes", []string(nil), w.pass(name))
+	}
+	expect(t, "events", []string(nil), w.events())
+}
+
 // Pods that others know nothing of are held until all that are needed are there.
 func TestRelease(t *testing.T) {
 	byHand := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "mine-uid"}, Spec: schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](2)}}
