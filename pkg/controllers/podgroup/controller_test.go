@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -143,6 +145,18 @@ func TestAnOwnerThatIsMissing(t *testing.T) {
 	}
 	if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "OwnerMissing") {
 		t.Errorf("events %q", told)
+	}
+}
+
+// What stands in the way of the scheduler's group is told, and it is tried again.
+func TestAGroupOfTheSchedulersThatIsRefused(t *testing.T) {
+	w, name := newWorld(t, gang(int64(1)), pod("a")), group().Name
+	w.refusal = apierrors.NewForbidden(schedulingv1beta1.Resource("podgroups"), name, errors.New("no PriorityClass of this name"))
+	writes, err := w.tryPass(name)
+	expect(t, "writes", []string{"apply " + name, "status " + name}, writes)
+	why := w.live(name).Status.SchedulingConditions[0].Reasons[0]
+	if err == nil || why.Reason != "GroupObjectMissing" || !strings.Contains(why.Message, "no PriorityClass") {
+		t.Errorf("got %v, says %+v", err, why)
 	}
 }
 
