@@ -235,3 +235,10 @@ func requested(list corev1.ResourceList, name string) int64 {
 	quantity := list[corev1.ResourceName(name)]
 	return quantity.Value()
 }
+
+// installKAI makes the API of KAI, which stays for the tests after it.
+func (n grouped) installKAI() {
+	n.t.Helper()
+	n.applyFile("testdata/kai-crd.yaml")
+	n.Anywhere().Kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/podgroups.scheduling.run.ai")
+}

@@ -262,3 +262,43 @@ func TestAPodGroupThatWasMadeByHand(t *testing.T) {
 		t.Errorf("the scheduler's group is of %v, class %q", native.OwnerReferences, native.Spec.PriorityClassName)
 	}
 }
+
+// A pod that nothing owns is a group of its own, by the name that it was admitted with; the
+// group goes with it.
+func TestAPodAlone(t *testing.T) {
+	t.Parallel()
+	ns := groupedNamespace(t)
+	name := "pg-alone-x7k2p"
+	pod := member("alone", "none", "none")
+	pod.OwnerReferences, pod.Annotations[podgrouper.PodGroupAnnotation], pod.Spec.SchedulingGroup.PodGroupName = nil, name, &name
+	ns.create(pod)
+	group := ns.group(name, inPhase(schedulerv1alpha1.PodGroupRunning))
+	if owners := group.OwnerReferences; len(owners) != 1 || owners[0].Kind != "Pod" || owners[0].Name != "alone" {
+		t.Errorf("owners %v", owners)
+	}
+	ns.delete("alone")
+	ns.isGone(name)
+}
+
+// A PodGroup that somebody made by hand is KAI's as well, when its pods are.
+func TestAPodGroupThatWasMadeByHandForKAI(t *testing.T) {
+	ns := groupedNamespace(t)
+	ns.installKAI()
+	ns.Apply("apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGroup\nmetadata: {name: mine}\nspec: {minMember: 2, queue: research}\n")
+	ns.create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{podgrouper.PodGroupAnnotation: "mine"}},
+		Spec:       corev1.PodSpec{SchedulerName: "kai-scheduler", Containers: []corev1.Container{{Name: "main", Image: "example.com/main"}}},
+	})
+	ns.Eventually(30*time.Second, func(context.Context) error {
+		out, err := ns.TryKubectl("get", "podgroups.scheduling.run.ai", "mine", "-o", "jsonpath={.spec.minMember} {.spec.queue} {.metadata.ownerReferences[0].kind}")
+		if err == nil && out != "2 research PodGroup" {
+			return fmt.Errorf("got %q", out)
+		}
+		return err
+	})
+	ns.group("mine", inPhase(schedulerv1alpha1.PodGroupPending))
+	// KAI explains, and the PodGroup has its words.
+	ns.Kubectl("patch", "podgroups.scheduling.run.ai", "mine", "--subresource=status", "--type=merge", "-p",
+		`{"status":{"schedulingConditions":[{"type":"UnschedulableOnNodePool","status":"True","transitionID":"7","reasons":[{"reason":"OverLimit","message":"too much"}]}]}}`)
+	ns.group("mine", explaining("OverLimit", nil))
+}

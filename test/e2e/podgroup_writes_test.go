@@ -143,9 +143,7 @@ func (n grouped) versions() map[string]string {
 // group is KAI's own object.
 func TestPodsOfKAI(t *testing.T) {
 	ns := groupedNamespace(t)
-	ns.applyFile("testdata/kai-crd.yaml")
-	ns.Anywhere().Kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/podgroups.scheduling.run.ai")
-	t.Cleanup(func() { _, _ = ns.Anywhere().TryKubectl("delete", "crd", "podgroups.scheduling.run.ai", "--wait=false") })
+	ns.installKAI()
 	uid := ns.gang("bert", ", labels: {kai.scheduler/queue: research}", "{replicas: 2}")
 	name := nameOf("bert", uid)
 	ofKAI := func(pod *corev1.Pod) { pod.Spec.SchedulerName = "kai-scheduler" }

@@ -5,9 +5,11 @@ package podgroup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -119,7 +121,10 @@ func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, 
 	case r.NativeGangs:
 		snapshot.Native, err = r.syncNative(ctx, s)
 	}
-	if err != nil {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		// Such as a PriorityClass that does not exist. It is told, and tried again.
+		snapshot.Refused = err
+	} else if err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := r.release(ctx, s); err != nil {
@@ -129,7 +134,8 @@ func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, 
 		// What is not known yet is about to come, with another pass.
 		return reconcile.Result{}, nil
 	}
-	return r.writeStatus(ctx, snapshot)
+	result, err := r.writeStatus(ctx, snapshot)
+	return result, errors.Join(snapshot.Refused, err)
 }
 
 // writeStatus tells what becomes of a group; mere figures no more than once a second.

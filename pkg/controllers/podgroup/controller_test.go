@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -144,6 +146,32 @@ func TestAnOwnerThatIsMissing(t *testing.T) {
 	if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "OwnerMissing") {
 		t.Errorf("events %q", told)
 	}
+}
+
+// What stands in the way of the scheduler's group is told, and it is tried again.
+func TestAGroupOfTheSchedulersThatIsRefused(t *testing.T) {
+	w, name := newWorld(t, gang(int64(1)), pod("a")), group().Name
+	w.refusal = apierrors.NewForbidden(schedulingv1beta1.Resource("podgroups"), name, errors.New("no PriorityClass of this name"))
+	writes, err := w.tryPass(name)
+	expect(t, "writes", []string{"apply " + name, "status " + name}, writes)
+	why := w.live(name).Status.SchedulingConditions[0].Reasons[0]
+	if err == nil || why.Reason != "GroupObjectMissing" || !strings.Contains(why.Message, "no PriorityClass") {
+		t.Errorf("got %v, says %+v", err, why)
+	}
+}
+
+// When a workload goes its pods go a little later; until then its group is as it was.
+func TestAWorkloadThatGoes(t *testing.T) {
+	w, name := newWorld(t, gang(int64(1)), pod("a")), group().Name
+	w.pass(name)
+	if err := w.Client.Delete(t.Context(), gang(nil)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.clock.Step(2 * lasting)
+		expect(t, "writes", []string(nil), w.pass(name))
+	}
+	expect(t, "events", []string(nil), w.events())
 }
 
 // Pods that others know nothing of are held until all that are needed are there.

@@ -47,6 +47,8 @@ type world struct {
 	recorder *events.FakeRecorder
 	grouper  *podgrouper.Grouper
 	resolver *owners.Resolver
+	// refusal answers creations.
+	refusal error
 	// writes are the requests that change something.
 	writes []string
 }
@@ -85,6 +87,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		WithTypeConverters(managedfields.NewDeducedTypeConverter()).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				if w.refusal != nil {
+					return w.refusal
+				}
 				wrote("create", obj)
 				return c.Create(ctx, obj, opts...)
 			},

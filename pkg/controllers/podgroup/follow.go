@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -49,6 +50,9 @@ func (r *Reconciler) follow(ctx context.Context, store store, s *state) error {
 	chain, err := r.Grouping.Resolver().Find(ctx, pod)
 	r.owners.remember(s.key, chain.Owners)
 	r.owners.follow(ctx, chain.Owners)
+	if isGoing(s, err) {
+		return nil
+	}
 	if err != nil {
 		r.tellMissing(pod, err)
 		return fmt.Errorf("find the owners of pod %s: %w", pod.Name, err)
@@ -58,10 +62,11 @@ func (r *Reconciler) follow(ctx context.Context, store store, s *state) error {
 		s.invalid = err
 		group, err = r.leastGroup(s, pod, chain)
 	}
+	if isGoing(s, err) {
+		return nil
+	}
 	if err != nil {
-		if owners.IsMissing(err) {
-			r.tellMissing(pod, err)
-		}
+		r.tellMissing(pod, err)
 		return fmt.Errorf("describe the group of pod %s: %w", pod.Name, err)
 	}
 	if group != nil && group.Needed() && group.Name != s.key.Name {
@@ -79,6 +84,12 @@ func (r *Reconciler) follow(ctx context.Context, store store, s *state) error {
 	}
 	r.tellInvalid(s)
 	return nil
+}
+
+// isGoing says that a workload is gone that has a group: its pods are about to go as well,
+// and the group is as good as it was.
+func isGoing(s *state, err error) bool {
+	return s.group != nil && (owners.IsMissing(err) || apierrors.IsNotFound(err))
 }
 
 // leastGroup is what there is of a group whose workload does not say what it needs: enough

@@ -66,7 +66,7 @@ func (r *Reconciler) setupGroups(mgr manager.Manager, setup Setting) error {
 		WithOptions(setup.Groups).
 		WatchesRawSource(source.Kind(setup.Cache, &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(r.groupOfPod), podChanged())).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &schedulerv1alpha1.PodGroup{},
-			&handler.TypedEnqueueRequestForObject[*schedulerv1alpha1.PodGroup]{}, groupChanged())).
+			&handler.TypedEnqueueRequestForObject[*schedulerv1alpha1.PodGroup]{}, r.groupChanged())).
 		WatchesRawSource(r.queue.source())
 	if r.NativeGangs {
 		b = b.WatchesRawSource(source.Kind(mgr.GetCache(), &schedulingv1beta1.PodGroup{}, handler.TypedEnqueueRequestsFromMapFunc(groupOfNative)))
@@ -203,13 +203,17 @@ func labelsChanged() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
 
 // groupChanged lets through what the group, or its status, is made from; a pass that finds
 // its own status there writes nothing.
-func groupChanged() predicate.TypedPredicate[*schedulerv1alpha1.PodGroup] {
+func (r *Reconciler) groupChanged() predicate.TypedPredicate[*schedulerv1alpha1.PodGroup] {
 	return predicate.TypedFuncs[*schedulerv1alpha1.PodGroup]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*schedulerv1alpha1.PodGroup]) bool {
 			before, after := e.ObjectOld, e.ObjectNew
 			return before.UID != after.UID || before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 				!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 				!apiequality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) || !apiequality.Semantic.DeepEqual(before.Status, after.Status)
+		},
+		DeleteFunc: func(e event.TypedDeleteEvent[*schedulerv1alpha1.PodGroup]) bool {
+			r.Pace.Forget(e.Object.UID)
+			return true
 		},
 	}
 }

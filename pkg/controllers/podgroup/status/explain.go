@@ -43,8 +43,10 @@ func explain(s Snapshot, c counts) []schedulerv1alpha1.UnschedulableExplanation 
 	}
 	if attached && s.Native == nil {
 		message := "the scheduler's group of these pods does not exist"
-		if s.Invalid != nil {
-			message += ": " + s.Invalid.Error()
+		for _, err := range []error{s.Invalid, s.Refused} {
+			if err != nil {
+				message += ": " + err.Error()
+			}
 		}
 		return []schedulerv1alpha1.UnschedulableExplanation{{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: message}}
 	}

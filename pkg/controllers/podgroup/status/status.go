@@ -44,6 +44,8 @@ type Snapshot struct {
 	// nil when there is none.
 	NativeName string
 	Native     *schedulingv1beta1.PodGroup
+	// Refused is why the scheduler's group cannot be made; nil when nothing stands in the way.
+	Refused error
 	// Copied are the scheduler's own words about the group, where they are in the form of ours.
 	Copied []schedulerv1alpha1.SchedulingCondition
 	// NodePool of the group.

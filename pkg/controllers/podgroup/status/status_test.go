@@ -89,10 +89,10 @@ func TestDecide(t *testing.T) {
 		change(&s)
 		return s
 	}
-	scheduled := func(min int32) func(*Snapshot) {
-		return func(s *Snapshot) { s.Native = nativeGroup(min, says(metav1.ConditionTrue, "")) }
+	scheduled := func(count int32) func(*Snapshot) {
+		return func(s *Snapshot) { s.Native = nativeGroup(count, says(metav1.ConditionTrue, "")) }
 	}
-	silent := func(min int32) func(*Snapshot) { return func(s *Snapshot) { s.Native = nativeGroup(min) } }
+	silent := func(count int32) func(*Snapshot) { return func(s *Snapshot) { s.Native = nativeGroup(count) } }
 	refuses := func(message string) func(*Snapshot) {
 		return func(s *Snapshot) { s.Native = nativeGroup(2, says(metav1.ConditionFalse, message)) }
 	}
