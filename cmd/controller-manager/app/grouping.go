@@ -23,12 +23,13 @@ func podGrouper(config *rest.Config, mgr manager.Manager, options *Options) (*li
 		return nil, err
 	}
 	grouping, err := live.New(config, mgr.GetScheme(), live.Options{
-		Namespace:   options.LeaderElectionNamespace,
-		ConfigMap:   options.PodGrouperConfig,
-		NativeGangs: func(ctx context.Context) bool { return servesNativeGangs(ctx, client) },
-		Recorder:    mgr.GetEventRecorder("copse-pod-grouper"),
-		Mapper:      mgr.GetRESTMapper(),
-		Reader:      mgr.GetAPIReader(),
+		Namespace:     options.LeaderElectionNamespace,
+		ConfigMap:     options.PodGrouperConfig,
+		KAISchedulers: options.KAISchedulerNames,
+		NativeGangs:   func(ctx context.Context) bool { return servesNativeGangs(ctx, client) },
+		Recorder:      mgr.GetEventRecorder("copse-pod-grouper"),
+		Mapper:        mgr.GetRESTMapper(),
+		Reader:        mgr.GetAPIReader(),
 	})
 	if err != nil {
 		return nil, err

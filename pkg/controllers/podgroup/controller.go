@@ -22,7 +22,6 @@ import (
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/status"
 	"github.com/copse-dev/copse/pkg/metrics"
 	"github.com/copse-dev/copse/pkg/podgrouper"
-	"github.com/copse-dev/copse/pkg/podgrouper/live"
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
 )
 
@@ -200,15 +199,7 @@ func (r *Reconciler) readLoose(ctx context.Context, s *state) error {
 
 // backEndOf is what places a pod; empty when that knows no groups.
 func (r *Reconciler) backEndOf(pod *corev1.Pod) podgrouper.BackEnd {
-	switch pod.Spec.SchedulerName {
-	case "", corev1.DefaultSchedulerName:
-		if r.NativeGangs {
-			return podgrouper.Native
-		}
-	case live.KAIScheduler:
-		return podgrouper.KAI
-	}
-	return ""
+	return r.Grouping.Current().BackEnd(pod)
 }
 
 // oldest is the pod that was made first, of those that are asked for. It speaks for the

@@ -27,9 +27,6 @@ import (
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
 )
 
-// KAIScheduler is the name of the KAI scheduler in pods.
-const KAIScheduler = "kai-scheduler"
-
 // ReasonInvalidConfiguration is the reason of events about what is wrong in the ConfigMap.
 const ReasonInvalidConfiguration = "InvalidConfiguration"
 
@@ -42,6 +39,8 @@ type Options struct {
 	// NativeGangs says whether Kubernetes' own scheduler takes groups. It is asked once, and
 	// may take its time.
 	NativeGangs func(ctx context.Context) bool
+	// KAISchedulers are the names that pods give KAI.
+	KAISchedulers []string
 	// Recorder tells what is wrong in the ConfigMap.
 	Recorder events.EventRecorder
 	// Mapper says which kinds there are.
@@ -193,7 +192,10 @@ func (l *Live) configure(obj any) {
 }
 
 func (l *Live) grouperOptions() podgrouper.Options {
-	schedulers := map[string]podgrouper.BackEnd{KAIScheduler: podgrouper.KAI}
+	schedulers := map[string]podgrouper.BackEnd{}
+	for _, name := range l.options.KAISchedulers {
+		schedulers[name] = podgrouper.KAI
+	}
 	if l.native {
 		schedulers[corev1.DefaultSchedulerName] = podgrouper.Native
 	}

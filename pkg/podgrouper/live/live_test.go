@@ -74,13 +74,13 @@ func TestTheConfigMapCountsAsItIsNow(t *testing.T) {
 
 func TestSchedulersThatTakeGroups(t *testing.T) {
 	for _, native := range []bool{false, true} {
-		l := newLive(&informertest.FakeInformers{}, Options{Namespace: "copse-system"})
+		l := newLive(&informertest.FakeInformers{}, Options{Namespace: "copse-system", KAISchedulers: []string{"kai-scheduler"}})
 		l.native = native
 		l.configure(nil)
 		if got := identify(t, l, "").Needed(); got != native {
 			t.Errorf("native gangs %v: grouped %v", native, got)
 		}
-		if !identify(t, l, KAIScheduler).Needed() || identify(t, l, "other").Needed() {
+		if !identify(t, l, "kai-scheduler").Needed() || identify(t, l, "other").Needed() {
 			t.Error("KAI's pods are grouped, another scheduler's are not")
 		}
 	}
