@@ -38,7 +38,7 @@ func identify(t *testing.T, l *Live, scheduler string) podgrouper.Identity {
 
 func TestTheConfigMapCountsAsItIsNow(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
-	l := newLive(&informertest.FakeInformers{}, Options{Namespace: "copse-system", Recorder: recorder})
+	l := newLive(&informertest.FakeInformers{}, Options{Namespace: "copse-system", Recorder: recorder, KAISchedulers: []string{"kai-scheduler"}})
 	changes := 0
 	l.OnChange(func() { changes++ })
 	if l.Current() != nil {
