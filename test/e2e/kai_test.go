@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
@@ -38,13 +39,30 @@ var kaiInstalled sync.Once
 func installKAI(t *testing.T) {
 	t.Helper()
 	kaiInstalled.Do(func() {
-		crd, err := os.ReadFile(filepath.Join("testdata", "kai-podgroups.yaml"))
+		text, err := os.ReadFile(filepath.Join("testdata", "kai-podgroups.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		ns := cluster.Namespace(t, framework.Unrecorded("nothing is in it"))
-		ns.Apply(string(crd))
-		ns.Kubectl("wait", "crd/podgroups.scheduling.run.ai", "--for=condition=Established", "--timeout=60s")
+		crd := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &crd.Object); err != nil {
+			t.Fatal(err)
+		}
+		client, err := dynamic.NewForConfig(cluster.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+		if _, err := crds.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		// The controller-manager believes what discovery says.
+		err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			groups, err := cluster.Kube.Discovery().ServerGroups()
+			return err == nil && slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool { return group.Name == "scheduling.run.ai" }), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		cluster.Stop(t, "copse-controller-manager")
 		cluster.Start(t, "copse-controller-manager")
 	})
