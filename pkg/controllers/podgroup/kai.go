@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
 	schedulerac "github.com/copse-dev/copse/pkg/generated/applyconfiguration/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/pkg/podgrouper"
@@ -39,7 +40,7 @@ type kai struct {
 	live   client.Reader
 	mapper meta.RESTMapper
 	clock  clock.PassiveClock
-	// served is called once, when KAI's API is found.
+	// found is called once, when KAI's API is found.
 	found func()
 
 	mu     sync.Mutex
@@ -63,6 +64,13 @@ func (k *kai) isServed() bool {
 	k.served = true
 	k.found()
 	return true
+}
+
+// wait is how long it takes until an answer that KAI is not there counts no more.
+func (k *kai) wait() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return pace.Until(k.asked.Add(lookAgain), k.clock.Now())
 }
 
 // kaiStore has the PodGroups of KAI's API.
