@@ -82,7 +82,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	store := r.storeFor(s.backEnd, s.members)
 	if store == nil {
 		// KAI's pods, and no KAI yet.
-		return reconcile.Result{RequeueAfter: r.kai.wait()}, nil
+		wait := pace.Until(r.kai.again(), r.Clock.Now())
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	group, err := store.get(ctx, s.key)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
@@ -47,7 +48,8 @@ func (r *entry) Reconcile(ctx context.Context, key PodKey) (reconcile.Result, er
 	group, subGroup, err := r.groupOf(ctx, pod)
 	if errors.Is(err, errNoKAI) {
 		r.place(pod, "")
-		return reconcile.Result{RequeueAfter: r.kai.wait()}, nil
+		wait := pace.Until(r.kai.again(), r.Clock.Now())
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if err != nil {
 		// It holds up no others.

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
-	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
 	schedulerac "github.com/copse-dev/copse/pkg/generated/applyconfiguration/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/pkg/podgrouper"
@@ -66,11 +65,11 @@ func (k *kai) isServed() bool {
 	return true
 }
 
-// wait is how long it takes until an answer that KAI is not there counts no more.
-func (k *kai) wait() time.Duration {
+// again is when an answer that KAI is not there counts no more.
+func (k *kai) again() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return pace.Until(k.asked.Add(lookAgain), k.clock.Now())
+	return k.asked.Add(lookAgain)
 }
 
 // kaiStore has the PodGroups of KAI's API.
