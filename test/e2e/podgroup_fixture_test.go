@@ -57,6 +57,11 @@ func (n grouped) enable() {
 	n.Anywhere().Kubectl("label", "namespace", n.Name, podgrouper.NamespaceLabel+"="+podgrouper.NamespaceEnabled)
 }
 
+func (n grouped) disable() {
+	n.t.Helper()
+	n.Anywhere().Kubectl("label", "namespace", n.Name, podgrouper.NamespaceLabel+"-")
+}
+
 // gang makes a workload, and returns its UID.
 func (n grouped) gang(name, metadata, spec string) types.UID {
 	n.t.Helper()

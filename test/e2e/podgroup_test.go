@@ -183,7 +183,7 @@ func TestAReplacementInAGroupThatHasFinishedInPart(t *testing.T) {
 func TestPodsFromBeforeAreNotAttachable(t *testing.T) {
 	t.Parallel()
 	ns := groupedNamespace(t)
-	ns.Anywhere().Kubectl("label", "namespace", ns.Name, podgrouper.NamespaceLabel+"-")
+	ns.disable()
 	uid := ns.gang("bert", "", "{replicas: 2}")
 	name := nameOf("bert", uid)
 	ns.create(ungrouped("bert-0", "bert", uid), ungrouped("bert-1", "bert", uid))
@@ -223,7 +223,7 @@ func TestWhatIsNotGrouped(t *testing.T) {
 		t.Error("the workloads are the same")
 	}
 	one.create(ungrouped("other", "bert", uids[one.Name], func(pod *corev1.Pod) { pod.Spec.SchedulerName = "somebody-elses" }))
-	two.Anywhere().Kubectl("label", "namespace", two.Name, podgrouper.NamespaceLabel+"-")
+	two.disable()
 	two.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/main"}}}})
 	two.WaitForPods(2, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" })
 	for _, ns := range []grouped{one, two} {
@@ -301,4 +301,41 @@ func TestAPodGroupThatWasMadeByHandForKAI(t *testing.T) {
 	ns.Kubectl("patch", "podgroups.scheduling.run.ai", "mine", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"schedulingConditions":[{"type":"UnschedulableOnNodePool","status":"True","transitionID":"7","reasons":[{"reason":"OverLimit","message":"too much"}]}]}}`)
 	ns.group("mine", explaining("OverLimit", nil))
+}
+
+// A workload of Kubernetes' own, with nobody's help: it waits as a whole, and is a gang.
+func TestAJobIsAGroup(t *testing.T) {
+	t.Parallel()
+	ns := groupedNamespace(t)
+	const units = "example.com/job-unit"
+	addNode(t, "job-group-1", units, "2")
+	ns.Apply(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, annotations: {scheduler.grove.io/min-member: "3"}}
+spec:
+  parallelism: 3
+  completions: 3
+  template:
+    metadata: {annotations: {kwok.copse.dev/exit-after: "0"}}
+    spec:
+      restartPolicy: Never
+      tolerations: [{key: example.com/job-unit, operator: Exists}]
+      containers: [{name: main, image: example.com/main, resources: {limits: {example.com/job-unit: 1}}}]
+`)
+	name := nameOf("train", types.UID(ns.Kubectl("get", "job", "train", "-o", "jsonpath={.metadata.uid}")))
+	ns.group(name, func(group *schedulerv1alpha1.PodGroup) error {
+		return errors.Join(needing(3)(group), explaining("NotEnoughResources", nil)(group))
+	})
+	ns.native(name, counting(3))
+	ns.Never(time.Second, func(ctx context.Context) error { return anyPlaced(ctx, ns) })
+
+	addNode(t, "job-group-2", units, "1")
+	ns.Kubectl("wait", "--for=condition=Complete", "--timeout=60s", "job/train")
+	ns.group(name, func(group *schedulerv1alpha1.PodGroup) error {
+		if group.Status.Succeeded != 3 {
+			return fmt.Errorf("%d succeeded", group.Status.Succeeded)
+		}
+		return errors.Join(inPhase(schedulerv1alpha1.PodGroupFinished)(group), having("Scheduled")(group))
+	})
 }

@@ -104,7 +104,9 @@ func TestAThousandPodsAreOneWrite(t *testing.T) {
 func TestARestartWritesNothing(t *testing.T) {
 	ns := groupedNamespace(t)
 	uid := ns.gang("bert", ", labels: {priorityClassName: nobody-has-this}", "{replicas: 2}")
+	ns.disable()
 	ns.create(member("bert-0", "bert", uid), member("bert-1", "bert", uid), ungrouped("loose", "bert", uid))
+	ns.enable()
 	ns.group(nameOf("bert", uid), func(group *schedulerv1alpha1.PodGroup) error {
 		if group.Status.Running != 3 {
 			return fmt.Errorf("%d pods run", group.Status.Running)

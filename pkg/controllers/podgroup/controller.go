@@ -80,8 +80,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	store := r.storeFor(s.backEnd, s.members)
 	if store == nil {
-		// KAI's pods, and no KAI.
-		return reconcile.Result{}, nil
+		// KAI's pods, and no KAI yet.
+		wait := pace.Until(r.kai.again(), r.Clock.Now())
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	group, err := store.get(ctx, s.key)
 	if err != nil {

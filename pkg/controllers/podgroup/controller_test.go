@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -253,4 +254,22 @@ func TestPodsOfKAI(t *testing.T) {
 		t.Errorf("got %+v, %v", theirs, err)
 	}
 	expect(t, "writes of the next pass", []string(nil), w.pass(group().Name))
+}
+
+// KAI that comes later than its pods finds them.
+func TestKAIThatComesLater(t *testing.T) {
+	ofKAI := func(p *corev1.Pod) { p.Spec.SchedulerName = "kai-scheduler" }
+	w := newWorld(t, enabled(), gang(int64(2)), pod("a", ungrouped, ofKAI))
+	key := PodKey{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}, UID: "a-uid"}
+	result, err := (&entry{w.Reconciler}).Reconcile(t.Context(), key)
+	if err != nil || result.RequeueAfter != lookAgain {
+		t.Errorf("got %v, %v", result, err)
+	}
+	kind := kaiPodGroup()
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
+	mapper.Add(kind, meta.RESTScopeNamespace)
+	w.kai.mapper = mapper
+	expect(t, "writes too early", []string(nil), w.enter("a"))
+	w.clock.Step(lookAgain)
+	expect(t, "writes", []string{"patch a"}, w.enter("a"))
 }

@@ -3,6 +3,7 @@ package podgroup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
@@ -29,6 +31,9 @@ type PodKey struct {
 	UID types.UID
 }
 
+// errNoKAI says that a pod is KAI's, and the cluster has no KAI yet.
+var errNoKAI = errors.New("the API of KAI is not served")
+
 // Reconcile looks at one pod.
 func (r *entry) Reconcile(ctx context.Context, key PodKey) (reconcile.Result, error) {
 	pod := &corev1.Pod{}
@@ -41,6 +46,11 @@ func (r *entry) Reconcile(ctx context.Context, key PodKey) (reconcile.Result, er
 		return reconcile.Result{}, nil
 	}
 	group, subGroup, err := r.groupOf(ctx, pod)
+	if errors.Is(err, errNoKAI) {
+		r.place(pod, "")
+		wait := pace.Until(r.kai.again(), r.Clock.Now())
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 	if err != nil {
 		// It holds up no others.
 		r.place(pod, "")
@@ -77,7 +87,7 @@ func (r *entry) groupOf(ctx context.Context, pod *corev1.Pod) (group, subGroup s
 		return "", "", err
 	}
 	if r.backEndOf(pod) == podgrouper.KAI && !r.kai.isServed() {
-		return "", "", nil
+		return "", "", errNoKAI
 	}
 	chain, err := r.Grouping.Resolver().Find(ctx, pod)
 	if err != nil {

@@ -39,7 +39,7 @@ type kai struct {
 	live   client.Reader
 	mapper meta.RESTMapper
 	clock  clock.PassiveClock
-	// served is called once, when KAI's API is found.
+	// found is called once, when KAI's API is found.
 	found func()
 
 	mu     sync.Mutex
@@ -63,6 +63,13 @@ func (k *kai) isServed() bool {
 	k.served = true
 	k.found()
 	return true
+}
+
+// again is when an answer that KAI is not there counts no more.
+func (k *kai) again() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.asked.Add(lookAgain)
 }
 
 // kaiStore has the PodGroups of KAI's API.

@@ -149,6 +149,9 @@ func (s *Snapshot) unsupported() string {
 	if spec.Queue != "" {
 		what = append(what, "queue")
 	}
+	if spec.Preemptibility != "" {
+		what = append(what, "preemptibility (the priority decides)")
+	}
 	if hasTopology(spec) {
 		what = append(what, "topologyConstraint")
 	}

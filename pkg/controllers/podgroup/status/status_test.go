@@ -199,10 +199,11 @@ func TestWhatIsUnsupported(t *testing.T) {
 		"defaults": {func(s *Snapshot) {
 			s.Group.Spec.MarkUnschedulable, s.Group.Spec.SchedulingBackoff = ptr.To(true), ptr.To[int32](-1)
 		}, false},
-		"no marks":   {func(s *Snapshot) { s.Group.Spec.MarkUnschedulable = ptr.To(false) }, true},
-		"a back-off": {func(s *Snapshot) { s.Group.Spec.SchedulingBackoff = ptr.To[int32](1) }, true},
-		"a queue":    {func(s *Snapshot) { s.Group.Spec.Queue = "q" }, true},
-		"a topology": {func(s *Snapshot) { s.Group.Spec.TopologyConstraint = &schedulerv1alpha1.PodGroupTopologyConstraint{} }, true},
+		"no marks":       {func(s *Snapshot) { s.Group.Spec.MarkUnschedulable = ptr.To(false) }, true},
+		"a back-off":     {func(s *Snapshot) { s.Group.Spec.SchedulingBackoff = ptr.To[int32](1) }, true},
+		"a queue":        {func(s *Snapshot) { s.Group.Spec.Queue = "q" }, true},
+		"preemptibility": {func(s *Snapshot) { s.Group.Spec.Preemptibility = schedulerv1alpha1.Preemptible }, true},
+		"a topology":     {func(s *Snapshot) { s.Group.Spec.TopologyConstraint = &schedulerv1alpha1.PodGroupTopologyConstraint{} }, true},
 		"that of a part": {func(s *Snapshot) {
 			s.Group.Spec.SubGroups = []schedulerv1alpha1.SubGroup{{TopologyConstraint: &schedulerv1alpha1.PodGroupTopologyConstraint{}}}
 		}, true},
