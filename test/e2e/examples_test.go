@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 )
 
 // Every example runs as its comments say: a training example to Succeeded, an inference
@@ -24,6 +26,10 @@ func TestEveryExampleRuns(t *testing.T) {
 		t.Fatalf("no examples: %v", err)
 	}
 	for _, file := range files {
+		if strings.HasPrefix(filepath.Base(file), "group-") {
+			// Other workloads, below.
+			continue
+		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
@@ -48,6 +54,49 @@ func TestEveryExampleRuns(t *testing.T) {
 				for i := range sets.Items {
 					if err := isWell(&sets.Items[i]); err != nil {
 						return err
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// The examples of groups of other workloads run as groups, in a namespace that asks for it.
+func TestEveryExampleOfAGroupRuns(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(cluster.Root(), "artifacts", "examples", "group-*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ns := groupedNamespace(t)
+			ns.Apply(string(text))
+			ns.Eventually(time.Minute, func(ctx context.Context) error {
+				groups, err := cluster.Copse.SchedulerV1alpha1().PodGroups(ns.Name).List(ctx, metav1.ListOptions{})
+				if err != nil || len(groups.Items) != 1 {
+					return fmt.Errorf("%d groups: %w", len(groups.Items), err)
+				}
+				group := &groups.Items[0]
+				if !meta.IsStatusConditionTrue(group.Status.Conditions, schedulerv1alpha1.PodGroupConditionScheduled) {
+					return fmt.Errorf("the group is %+v", group.Status)
+				}
+				if *group.Spec.MinMember < 3 {
+					return fmt.Errorf("the minimum is %d", *group.Spec.MinMember)
+				}
+				pods, err := ns.Pods(ctx)
+				if err != nil {
+					return err
+				}
+				for i := range pods {
+					if pods[i].Spec.SchedulingGroup == nil {
+						return fmt.Errorf("pod %s is in no group of the scheduler's", pods[i].Name)
 					}
 				}
 				return nil

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -224,12 +225,16 @@ func TestAGangIsPreemptedAsAWhole(t *testing.T) {
 	addNode(t, "benches", units, "4")
 	ns.Apply(pair("batch", units, low))
 	ns.WaitForPods(4, time.Minute, framework.IsReady)
+	said := reasonsOf(t, ns, "urgent-0")
 	ns.Apply(pair("urgent", units, high))
 	of := func(set string, matches func(*corev1.Pod) bool) func(*corev1.Pod) bool {
 		return func(pod *corev1.Pod) bool { return pod.Labels["app.kubernetes.io/part-of"] == set && matches(pod) }
 	}
 	ns.WaitForPods(4, 2*time.Minute, of("urgent", framework.IsReady))
 	ns.WaitForPods(4, time.Minute, of("batch", func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil }))
+	if all := said(); !slices.Contains(all, schedulerv1alpha1.ReasonPreemptionPending) {
+		t.Errorf("the gang for which others make room said %v", all)
+	}
 	// The set says what it waits for, though it was placed before.
 	ns.Eventually(time.Minute, func(context.Context) error {
 		if waiting := ns.Set("batch").Status.ReplicaStatuses[0].WaitingFor; waiting == nil || waiting.Status != schedulerv1alpha1.ReasonNotEnoughResources || waiting.Have != 0 || waiting.Want != 3 {
@@ -239,6 +244,29 @@ func TestAGangIsPreemptedAsAWhole(t *testing.T) {
 	})
 	ns.Kubectl("delete", "pcs", "urgent", "--timeout=60s")
 	ns.WaitForPods(4, time.Minute, of("batch", framework.IsReady))
+}
+
+// reasonsOf follows what a gang waits for, one after the other.
+func reasonsOf(t *testing.T, ns *framework.Namespace, gang string) (said func() []string) {
+	t.Helper()
+	gangs, err := cluster.Copse.SchedulerV1alpha1().PodGangs(ns.Name).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + gang})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan []string, 1)
+	go func() {
+		var all []string
+		for event := range gangs.ResultChan() {
+			if podGang, ok := event.Object.(*schedulerv1alpha1.PodGang); ok && len(podGang.Status.SchedulingConditions) > 0 {
+				all = append(all, podGang.Status.SchedulingConditions[0].Reasons[0].Reason)
+			}
+		}
+		done <- all
+	}()
+	return func() []string {
+		gangs.Stop()
+		return <-done
+	}
 }
 
 // The class of a set's pods is that of their gang also where the set itself names none: a

@@ -158,6 +158,17 @@ func TestAGroupThatDoesNotFitSaysSo(t *testing.T) {
 	ns.group(nameOf("bert", uid), inPhase(schedulerv1alpha1.PodGroupRunning))
 }
 
+// kube-scheduler takes no group whose pods differ in what they have to have in common. A pod
+// that brings its own group past the webhook can do that.
+func TestAGroupOfPodsThatDoNotBelongTogetherSaysSo(t *testing.T) {
+	t.Parallel()
+	ns := groupedNamespace(t)
+	uid := ns.gang("bert", "", "{replicas: 2}")
+	ns.create(member("bert-0", "bert", uid), member("bert-1", "bert", uid, inClass("e2e-gang")))
+	ns.group(nameOf("bert", uid), explaining("MemberMismatch", nil))
+	ns.Never(time.Second, func(ctx context.Context) error { return anyPlaced(ctx, ns) })
+}
+
 // A pod that takes the place of another is placed though the group has finished in part
 // (kubernetes/kubernetes#142330).
 func TestAReplacementInAGroupThatHasFinishedInPart(t *testing.T) {
