@@ -143,7 +143,10 @@ func serveWebhook(mgr manager.Manager, options *Options, grouping *live.Live) er
 	}
 	handler := &admission.Handler{Decoder: cradmission.NewDecoder(mgr.GetScheme())}
 	if grouping != nil {
-		handler.Members = &admission.Members{Groupers: grouping, Owners: grouping.Resolver(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader()}
+		handler.Members = &admission.Members{
+			Groupers: grouping, Owners: grouping.Resolver(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(),
+			Classes: grouping.Classes(), Recent: admission.NewRecent(clock.RealClock{}),
+		}
 	}
 	if grouping != nil {
 		if err := mgr.Add(&groupWatch{grouping: grouping, cache: mgr.GetCache()}); err != nil {

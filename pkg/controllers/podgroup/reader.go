@@ -2,6 +2,7 @@ package podgroup
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,9 @@ type ownerReader struct {
 	client.Reader
 	pods client.Reader
 	kept *cache.LRUExpireCache
+	// forgotten counts what was forgotten: an owner that has changed while it was read is not
+	// kept as it was.
+	forgotten atomic.Int64
 }
 
 func newOwnerReader(live, pods client.Reader, clock clock.PassiveClock) *ownerReader {
@@ -53,10 +57,13 @@ func (r *ownerReader) Get(ctx context.Context, key client.ObjectKey, obj client.
 			return nil
 		}
 	}
+	before := r.forgotten.Load()
 	if err := r.Reader.Get(ctx, key, owner, options...); err != nil {
 		return err
 	}
-	r.kept.Add(at, owner.DeepCopy(), keptFor)
+	if r.forgotten.Load() == before {
+		r.kept.Add(at, owner.DeepCopy(), keptFor)
+	}
 	return nil
 }
 
@@ -70,5 +77,6 @@ func (r *ownerReader) List(ctx context.Context, list client.ObjectList, options 
 
 // forget has an owner read anew.
 func (r *ownerReader) forget(kind schema.GroupKind, namespace, name string) {
+	r.forgotten.Add(1)
 	r.kept.Remove(ownerKey{kind: kind, ObjectKey: client.ObjectKey{Namespace: namespace, Name: name}})
 }

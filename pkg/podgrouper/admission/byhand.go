@@ -22,17 +22,24 @@ func (m *Members) groupByHand(ctx context.Context, pod *corev1.Pod) ([]string, e
 		return nil, err
 	}
 	name := podgrouper.NativeName(group.Name, group.UID)
-	class := group.Spec.PriorityClassName
+	live := &groupClass{name: group.Spec.PriorityClassName}
 	native := &schedulingv1beta1.PodGroup{}
 	switch err := m.Cache.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: name}, native); {
 	case err == nil:
-		class = native.Spec.PriorityClassName
+		live = classOf(native)
 	case !apierrors.IsNotFound(err):
 		return nil, notYet(fmt.Errorf("read the scheduler's PodGroup %s: %w", name, err))
 	}
+	if !m.canHave(live) {
+		return nil, never("PodGroup %s has %s and a priority that no pod gets by that any more: name a PodGroup that is made anew", group.Name, describe(live.name))
+	}
+	asked := pod.Spec.PriorityClassName
+	if asked == m.Classes.GlobalDefault() {
+		// The API server writes it into pods that ask for none.
+		asked = ""
+	}
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
-	setClass(pod, class)
-	return nil, nil
+	return follow(pod, group.Name, asked, live.name), nil
 }
 
 // hold keeps a pod from its scheduler, which knows no groups, until the group is complete.

@@ -12,16 +12,30 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 )
 
-// liveClass is the PriorityClass of a group that is there already; nil when there is none.
-// The scheduler refuses a group whose pods have another priority than the group, and that
-// can never change: so a new member takes it over, whatever has been asked for since. The
-// scheduler's own group counts; before that is made, the PodGroup that it is made from.
-func (m *Members) liveClass(ctx context.Context, namespace, name string) (*string, error) {
+// Classes are the PriorityClasses of the cluster.
+type Classes interface {
+	// Value is that of a class; false when there is no such class.
+	Value(name string) (int32, bool)
+	// GlobalDefault is the class of pods that ask for none; empty when there is none.
+	GlobalDefault() string
+}
+
+// groupClass is the PriorityClass of a group that is there already. The scheduler refuses a
+// group whose pods have another priority than the group, and that can never change.
+type groupClass struct {
+	name string
+	// priority is nil before the scheduler's own group is made.
+	priority *int32
+}
+
+// liveClass is the class of a group; nil when there is none. The scheduler's own group counts;
+// before that is made, the PodGroup that it is made from.
+func (m *Members) liveClass(ctx context.Context, namespace, name string) (*groupClass, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	native := &schedulingv1beta1.PodGroup{}
 	err := m.Cache.Get(ctx, key, native)
 	if err == nil {
-		return &native.Spec.PriorityClassName, nil
+		return classOf(native), nil
 	}
 	if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("read the scheduler's PodGroup %s: %w", key, err)
@@ -29,7 +43,7 @@ func (m *Members) liveClass(ctx context.Context, namespace, name string) (*strin
 	group := &schedulerv1alpha1.PodGroup{}
 	err = m.Cache.Get(ctx, key, group)
 	if err == nil {
-		return &group.Spec.PriorityClassName, nil
+		return &groupClass{name: group.Spec.PriorityClassName}, nil
 	}
 	if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("read PodGroup %s: %w", key, err)
@@ -37,18 +51,39 @@ func (m *Members) liveClass(ctx context.Context, namespace, name string) (*strin
 	return nil, nil
 }
 
+func classOf(native *schedulingv1beta1.PodGroup) *groupClass {
+	return &groupClass{name: native.Spec.PriorityClassName, priority: native.Spec.Priority}
+}
+
+// canHave says whether a pod that is made now can have the priority of a group. It cannot
+// when the group's class is gone, or has come back with another value, or when the cluster
+// has another default than it had.
+func (m *Members) canHave(live *groupClass) bool {
+	value, exists := m.Classes.Value(live.name)
+	if live.name == "" {
+		// Without a default class the priority is 0.
+		value, _ = m.Classes.Value(m.Classes.GlobalDefault())
+		exists = true
+	}
+	return exists && (live.priority == nil || *live.priority == value)
+}
+
+// describe names a class for people.
+func describe(class string) string {
+	if class == "" {
+		return "no PriorityClass"
+	}
+	return fmt.Sprintf("PriorityClass %q", class)
+}
+
 // follow gives a pod the class of its group, and tells its user when that is not what was
 // asked for.
-func follow(pod *corev1.Pod, group, asked, live string) []string {
-	setClass(pod, live)
-	if asked == "" || asked == live {
+func follow(pod *corev1.Pod, group, asked, class string) []string {
+	setClass(pod, class)
+	if asked == "" || asked == class {
 		return nil
 	}
-	has := "no PriorityClass"
-	if live != "" {
-		has = fmt.Sprintf("PriorityClass %q", live)
-	}
-	return []string{fmt.Sprintf("PriorityOfGroup: group %s has %s, and so has each of its pods; %q counts for groups that are made later", group, has, asked)}
+	return []string{fmt.Sprintf("PriorityOfGroup: group %s has %s, and so has each of its pods; %q counts for groups that are made later", group, describe(class), asked)}
 }
 
 // setClass changes the class of a pod. What the API server has derived from another goes: it

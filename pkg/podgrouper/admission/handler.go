@@ -43,7 +43,7 @@ func (h *Handler) Handle(ctx context.Context, req admission.Request) admission.R
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	grouped := pod.DeepCopy()
-	warnings, err := h.Members.Add(ctx, grouped, string(req.UID))
+	warnings, err := h.Members.Add(ctx, grouped, Request{ID: string(req.UID), DryRun: req.DryRun != nil && *req.DryRun})
 	if err != nil {
 		klog.V(2).InfoS("Pod is refused", "namespace", req.Namespace, "pod", pod.Name, "generateName", pod.GenerateName, "err", err)
 		return refused(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/copse-dev/copse/pkg/podgrouper"
@@ -31,12 +32,23 @@ type Members struct {
 	Cache client.Reader
 	// Live reads what is not in the cache.
 	Live client.Reader
+	// Classes are the PriorityClasses of the cluster.
+	Classes Classes
+	// Recent are the groups that pods were put into before they could be in the cache.
+	Recent *Recent
+}
+
+// Request is one question of the API server.
+type Request struct {
+	// ID stands for the UID of the pod, which it has not yet: it is another for each pod.
+	ID string
+	// DryRun says that the pod is only tried out.
+	DryRun bool
 }
 
 // Add makes a pod a member of its group, if it has one, and returns what its user should
-// know. The pod has its namespace. The id stands for a UID, which the pod has not: it is
-// another for each pod.
-func (m *Members) Add(ctx context.Context, pod *corev1.Pod, id string) ([]string, error) {
+// know. The pod has its namespace.
+func (m *Members) Add(ctx context.Context, pod *corev1.Pod, req Request) ([]string, error) {
 	if pod.Spec.SchedulingGroup != nil || len(pod.Spec.EvictionResponders) > 0 {
 		// It has its group, by us when we are asked once more, or can be in none.
 		return nil, nil
@@ -68,7 +80,7 @@ func (m *Members) Add(ctx context.Context, pod *corev1.Pod, id string) ([]string
 	}
 	switch identity.Exempt {
 	case "":
-		return m.group(ctx, grouper, pod, chain, identity, id)
+		return m.group(ctx, grouper, pod, chain, identity, req)
 	case podgrouper.GroupedByHand:
 		return m.groupByHand(ctx, pod)
 	}
@@ -85,12 +97,12 @@ func forgetCopies(pod *corev1.Pod) {
 }
 
 // group puts a pod into the group of its owner.
-func (m *Members) group(ctx context.Context, grouper *podgrouper.Grouper, pod *corev1.Pod, chain owners.Chain, identity podgrouper.Identity, id string) ([]string, error) {
+func (m *Members) group(ctx context.Context, grouper *podgrouper.Grouper, pod *corev1.Pod, chain owners.Chain, identity podgrouper.Identity, req Request) ([]string, error) {
 	notes := identity.Notes
 	name, class := identity.Name, identity.PriorityClassName
-	var live *string
+	var live *groupClass
 	if name == "" {
-		name = podgrouper.NameForPod(pod, id)
+		name = podgrouper.NameForPod(pod, req.ID)
 	} else {
 		var err error
 		if live, err = m.liveClass(ctx, pod.Namespace, name); err != nil {
@@ -113,11 +125,21 @@ func (m *Members) group(ctx context.Context, grouper *podgrouper.Grouper, pod *c
 	for _, note := range notes {
 		warnings = append(warnings, note.Reason+": "+note.Message)
 	}
-	join(pod, name, identity.SubGroup)
+	asked := class
 	switch {
+	case live != nil && !m.canHave(live):
+		// A pod of another priority would keep the whole group from being placed.
+		return append(warnings, fmt.Sprintf("NotGrouped: group %s has %s and a priority that no pod gets by that any more; the pod is scheduled without it", name, describe(live.name))), nil
 	case live != nil:
-		warnings = append(warnings, follow(pod, name, class, *live)...)
-	case class != "":
+		class = live.name
+	case !identity.PerPod:
+		class = m.Recent.first(types.NamespacedName{Namespace: pod.Namespace, Name: name}, class, req.DryRun)
+	}
+	join(pod, name, identity.SubGroup)
+	if live != nil || class != asked {
+		return append(warnings, follow(pod, name, asked, class)...), nil
+	}
+	if class != "" {
 		setClass(pod, class)
 	}
 	return warnings, nil

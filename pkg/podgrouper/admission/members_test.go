@@ -70,7 +70,7 @@ func TestAPodThatIsAGroupOfItsOwnGetsItsOwnName(t *testing.T) {
 			for _, id := range []string{"one", "two", "one"} {
 				s := newScene(t)
 				tc.change(s)
-				if _, err := s.members().Add(t.Context(), s.pod, id); err != nil {
+				if _, err := s.members().Add(t.Context(), s.pod, Request{ID: id}); err != nil {
 					t.Fatal(err)
 				}
 				if !strings.HasPrefix(s.group(), tc.want) || len(s.group()) > 63 {

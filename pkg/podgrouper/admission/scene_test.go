@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -33,6 +35,15 @@ type classes []string
 func (c classes) Exists(name string) bool { return slices.Contains(c, name) }
 func (classes) GlobalDefault() string     { return "normal" }
 
+// Value is the place of a class in the list.
+func (c classes) Value(name string) (int32, bool) {
+	place := slices.Index(c, name)
+	return int32(place), place >= 0
+}
+
+// known are those of most scenes; "normal", the default, has the priority 0.
+func known() classes { return classes{"normal", "train", "inference", "high", "low"} }
+
 // scene is a pod that is being created, and what there is in its cluster.
 type scene struct {
 	pod *corev1.Pod
@@ -43,6 +54,8 @@ type scene struct {
 	searched bool
 	cluster  []client.Object
 	starting bool
+	recent   *Recent
+	dryRun   bool
 	grouper  *podgrouper.Grouper
 }
 
@@ -62,7 +75,7 @@ func newScene(t *testing.T) *scene {
 		},
 		grouper: shipped.Grouper(podgrouper.Options{
 			Schedulers:      map[string]podgrouper.BackEnd{corev1.DefaultSchedulerName: podgrouper.Native, "kai-scheduler": podgrouper.KAI},
-			PriorityClasses: classes{"normal", "train", "inference", "high", "low"},
+			PriorityClasses: known(),
 		}),
 	}
 }
@@ -125,13 +138,16 @@ func scheme() *runtime.Scheme {
 
 func (s *scene) members() *Members {
 	reader := fake.NewClientBuilder().WithScheme(scheme()).WithObjects(s.cluster...).Build()
-	return &Members{Groupers: s, Owners: s, Cache: reader, Live: reader}
+	if s.recent == nil {
+		s.recent = NewRecent(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	}
+	return &Members{Groupers: s, Owners: s, Cache: reader, Live: reader, Classes: known(), Recent: s.recent}
 }
 
 // add makes the pod a member.
 func (s *scene) add(t *testing.T) []string {
 	t.Helper()
-	warnings, err := s.members().Add(t.Context(), s.pod, "request")
+	warnings, err := s.members().Add(t.Context(), s.pod, Request{ID: "request", DryRun: s.dryRun})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +158,7 @@ func (s *scene) add(t *testing.T) []string {
 func (s *scene) refuses(t *testing.T) metav1.Status {
 	t.Helper()
 	before := s.pod.DeepCopy()
-	_, err := s.members().Add(t.Context(), s.pod, "request")
+	_, err := s.members().Add(t.Context(), s.pod, Request{ID: "request"})
 	var why *refusal
 	if !errors.As(err, &why) {
 		t.Fatalf("got %v", err)

@@ -102,7 +102,7 @@ func (l *Live) Current() *podgrouper.Grouper { return l.current.Load() }
 func (l *Live) Resolver() *owners.Resolver { return l.resolver }
 
 // Classes are the PriorityClasses of the cluster.
-func (l *Live) Classes() podgrouper.PriorityClasses { return classes{l.cache} }
+func (l *Live) Classes() Classes { return Classes{l.cache} }
 
 // WaitReady returns when there is a grouper, or the context ends.
 func (l *Live) WaitReady(ctx context.Context) error {

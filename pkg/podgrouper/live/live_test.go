@@ -90,11 +90,20 @@ func TestClasses(t *testing.T) {
 	class := func(name string, value int32, globalDefault bool) *schedulingv1.PriorityClass {
 		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, GlobalDefault: globalDefault}
 	}
-	c := classes{fake.NewClientBuilder().WithObjects(class("high", 9, true), class("low", 1, true), class("none", 0, false)).Build()}
+	c := Classes{fake.NewClientBuilder().WithObjects(class("high", 9, true), class("low", 1, true), class("none", 0, false)).Build()}
 	if !c.Exists("none") || c.Exists("other") || c.GlobalDefault() != "low" {
 		t.Errorf("default %q", c.GlobalDefault())
 	}
-	if got := (classes{fake.NewClientBuilder().Build()}).GlobalDefault(); got != "" {
+	if got := (Classes{fake.NewClientBuilder().Build()}).GlobalDefault(); got != "" {
 		t.Errorf("default %q without a class", got)
+	}
+}
+
+func TestTheValueOfAClass(t *testing.T) {
+	c := Classes{fake.NewClientBuilder().WithObjects(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 9}).Build()}
+	for name, want := range map[string]int32{"high": 9, "other": 0, "": 0} {
+		if value, exists := c.Value(name); value != want || exists != (name == "high") {
+			t.Errorf("class %q has %d, %v", name, value, exists)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package owners
 
 import (
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,9 @@ type lookup struct {
 type lookups struct {
 	entries *cache.LRUExpireCache
 	ttl     time.Duration
+	// removed counts what was removed: an owner that has changed while it was looked up is not
+	// kept as it was.
+	removed atomic.Int64
 }
 
 func newLookups(options Options) *lookups {
@@ -59,10 +63,14 @@ func (l *lookups) get(k key) (lookup, bool) {
 	return found, ok
 }
 
-func (l *lookups) add(k key, found lookup) {
-	l.entries.Add(k, found, l.ttl)
+// add keeps a look-up that began when so many had been removed.
+func (l *lookups) add(k key, found lookup, removed int64) {
+	if l.removed.Load() == removed {
+		l.entries.Add(k, found, l.ttl)
+	}
 }
 
 func (l *lookups) remove(k key) {
+	l.removed.Add(1)
 	l.entries.Remove(k)
 }

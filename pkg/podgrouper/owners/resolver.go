@@ -143,9 +143,10 @@ func (r *Resolver) look(ctx context.Context, ref *metav1.OwnerReference, namespa
 	if found, ok := r.cache.get(k); ok {
 		return found, nil
 	}
+	removed := r.cache.removed.Load()
 	found, err := r.find(ctx, kind, ref, namespace)
 	if err == nil {
-		r.cache.add(k, found)
+		r.cache.add(k, found, removed)
 	}
 	return found, err
 }

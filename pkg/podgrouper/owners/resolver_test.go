@@ -32,6 +32,8 @@ type cluster struct {
 	forbidden []string
 	fails     []string
 	reads     []string
+	// whileRead is what happens while an object is read.
+	whileRead func()
 }
 
 func kinds() meta.RESTMapper {
@@ -56,6 +58,9 @@ func (c *cluster) resolver(options Options) *Resolver {
 	reader := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(kinds()).WithObjects(c.objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, reader client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			c.reads = append(c.reads, key.Name)
+			if c.whileRead != nil {
+				c.whileRead()
+			}
 			for _, name := range c.forbidden {
 				if name == key.Name {
 					return apierrors.NewForbidden(schema.GroupResource{}, name, errors.New("no"))
@@ -278,6 +283,23 @@ func TestLookupsAreKeptForAWhile(t *testing.T) {
 	find("job")
 	clock.SetTime(time.Unix(2, 0))
 	find("job", "flow")
+}
+
+// What is read of an owner while it changes is not what it is: to keep that would be to
+// overlook the change, of which nobody tells again.
+func TestAnOwnerThatChangesWhileItIsReadIsReadAgain(t *testing.T) {
+	c := &cluster{objects: []client.Object{object("batch/v1", "Job", "job")}}
+	resolver := c.resolver(Options{})
+	c.whileRead = func() { resolver.Forget(schema.GroupKind{Group: "batch", Kind: "Job"}, "ns", "job", "job-uid") }
+	for range 2 {
+		if _, err := resolver.Find(t.Context(), pod(ref("batch/v1", "Job", "job"))); err != nil {
+			t.Fatal(err)
+		}
+		c.whileRead = nil
+	}
+	if len(c.reads) != 2 {
+		t.Errorf("reads %v", c.reads)
+	}
 }
 
 func TestMissingOwnersAreNotKept(t *testing.T) {
