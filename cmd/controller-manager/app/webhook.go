@@ -125,8 +125,12 @@ func (w *groupWatch) Start(ctx context.Context) error {
 // create one where the webhook's configuration is still there.
 func serveWebhook(mgr manager.Manager, options *Options, grouping *live.Live) error {
 	host, port, err := options.webhookAddress()
-	if err != nil || port == 0 {
+	if err != nil {
 		return err
+	}
+	if port == 0 {
+		// Who asks for the webhook alone, as the Deployment does, is not to wait for it.
+		return mgr.AddReadyzCheck("webhook", func(*http.Request) error { return nil })
 	}
 	names, err := options.webhookNames()
 	if err != nil {
