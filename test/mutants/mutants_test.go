@@ -43,6 +43,7 @@ func TestEveryMistakeIsNoticed(t *testing.T) {
 	maps.Copy(all, waiterMutants())
 	maps.Copy(all, huntedMutants())
 	maps.Copy(all, schedulingMutants())
+	maps.Copy(all, groupingMutants())
 	noticed := 0
 	for name, m := range all {
 		t.Run(name, func(t *testing.T) {
