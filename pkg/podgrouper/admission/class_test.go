@@ -51,12 +51,13 @@ func TestAPodThatCannotHaveThePriorityOfItsGroup(t *testing.T) {
 		priority *int32
 		grouped  bool
 	}{
-		"the class is as it was":                {"high", ptr.To[int32](3), true},
-		"the class is gone":                     {"gone", ptr.To[int32](5), false},
-		"the class has another value":           {"high", ptr.To[int32](5), false},
-		"the default is as it was":              {"", ptr.To[int32](0), true},
-		"there is another default":              {"", ptr.To[int32](5), false},
-		"the scheduler's group is not made yet": {"high", nil, true},
+		"the class is as it was": {"high", ptr.To[int32](3), true},
+		"the class is gone":      {"gone", ptr.To[int32](5), false},
+		"the class is gone before the scheduler's group is made": {"gone", nil, false},
+		"the class has another value":                            {"high", ptr.To[int32](5), false},
+		"the default is as it was":                               {"", ptr.To[int32](0), true},
+		"there is another default":                               {"", ptr.To[int32](5), false},
+		"the scheduler's group is not made yet":                  {"high", nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := schedulingv1beta1.PodGroupSpec{PriorityClassName: tc.class, Priority: tc.priority}
