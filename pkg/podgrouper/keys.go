@@ -44,6 +44,9 @@ const (
 	GroupedByAnnotation = "scheduler.grove.io/grouped-by"
 	// GroupedByValue is the value of GroupedByAnnotation.
 	GroupedByValue = "pod-grouper"
+	// MadeAsAnnotation of a PodGroup that the pod grouper made is its name. A copy by another
+	// name is its user's.
+	MadeAsAnnotation = "scheduler.grove.io/made-as"
 )
 
 // PriorityClasses of workloads that ask for none (seed 004).

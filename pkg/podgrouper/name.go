@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/naming"
 )
 
@@ -82,6 +83,21 @@ func legal(name string) string {
 // has another.
 func NativeName(name string, uid types.UID) string {
 	return nameOf(name, "", naming.Hash(string(uid)))
+}
+
+// NativeNameOf is the name of the group that Kubernetes' own scheduler has for a PodGroup,
+// whatever its pods say. The pod grouper makes names that are never used again; people may
+// not.
+func NativeNameOf(group *schedulerv1alpha1.PodGroup) string {
+	if IsMade(group) {
+		return group.Name
+	}
+	return NativeName(group.Name, group.UID)
+}
+
+// IsMade says that a PodGroup was made by the pod grouper, and is no copy of one.
+func IsMade(group *schedulerv1alpha1.PodGroup) bool {
+	return group.Annotations[GroupedByAnnotation] == GroupedByValue && group.Annotations[MadeAsAnnotation] == group.Name
 }
 
 // NameForPod is the name of a group for one pod while the pod is being created, when it has no

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 )
 
 func TestNativeName(t *testing.T) {
@@ -15,6 +17,31 @@ func TestNativeName(t *testing.T) {
 	}
 	if long := NativeName(strings.Repeat("long.", 40), "uid-1"); len(long) != 63 {
 		t.Errorf("%q has %d characters", long, len(long))
+	}
+}
+
+// A PodGroup of the pod grouper's has its own name with the scheduler; any other, a copy of
+// such a one included, has one that is made from its UID.
+func TestNativeNameOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		made        bool
+	}{
+		"made":                    {map[string]string{GroupedByAnnotation: GroupedByValue, MadeAsAnnotation: "pg"}, true},
+		"made by hand":            {nil, false},
+		"copied":                  {map[string]string{GroupedByAnnotation: GroupedByValue, MadeAsAnnotation: "pg-before"}, false},
+		"marked by half":          {map[string]string{GroupedByAnnotation: GroupedByValue}, false},
+		"marked by another":       {map[string]string{GroupedByAnnotation: "me", MadeAsAnnotation: "pg"}, false},
+		"marked by the name only": {map[string]string{MadeAsAnnotation: "pg"}, false},
+	} {
+		group := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "pg", UID: "uid", Annotations: tc.annotations}}
+		want := NativeName("pg", "uid")
+		if tc.made {
+			want = "pg"
+		}
+		if got := NativeNameOf(group); got != want || IsMade(group) != tc.made {
+			t.Errorf("%s: made %v, name %q", name, IsMade(group), got)
+		}
 	}
 }
 

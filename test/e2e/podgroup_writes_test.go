@@ -85,6 +85,8 @@ func TestAThousandPodsAreOneWrite(t *testing.T) {
 	for request, n := range got {
 		isStatus := strings.Contains(request, "status")
 		switch {
+		case strings.Contains(request, "DELETE"):
+			// Namespaces of the tests before end meanwhile.
 		case strings.HasPrefix(request, "copse-apiserver") && isStatus:
 			if most := took.Seconds() + 4; n > most {
 				t.Errorf("%s %v times in %s", request, n, took)

@@ -4,9 +4,11 @@
 package podgroup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -89,6 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if group != nil && group.DeletionTimestamp != nil {
+		r.tellWithoutGroup(s)
 		return reconcile.Result{}, nil
 	}
 	s.group = group
@@ -96,6 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if s.group == nil {
+		r.tellWithoutGroup(s)
 		return reconcile.Result{}, nil
 	}
 	if _, foreign := store.(*kaiStore); foreign {
@@ -107,11 +111,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // schedule brings a group to its scheduler, and tells what that makes of it.
 func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, error) {
-	if len(s.members) == 0 && (s.group.Status.Phase == "" || !s.complete) {
+	if phase := s.group.Status.Phase; len(s.members) == 0 && (phase == "" || phase == schedulerv1alpha1.PodGroupFinished || !s.complete) {
+		// What has finished stays so when its pods are cleared away.
 		return reconcile.Result{}, nil
 	}
 	snapshot := status.Snapshot{
-		Group: s.group, Members: s.members, BackEnd: s.backEnd, NativeName: nativeName(s), Invalid: s.invalid,
+		Group: s.group, Members: s.members, BackEnd: s.backEnd, NativeName: podgrouper.NativeNameOf(s.group), Invalid: s.invalid,
 		NodePool: s.group.Labels[podgrouper.NodePoolLabel],
 	}
 	var err error
@@ -164,7 +169,10 @@ func (r *Reconciler) readMembers(ctx context.Context, s *state) error {
 		return fmt.Errorf("list the pods of the group: %w", err)
 	}
 	for i := range list.Items {
-		s.members = append(s.members, &list.Items[i])
+		// The annotation alone makes no member: its user may want the pod left alone.
+		if pod := &list.Items[i]; pod.Annotations[podgrouper.SkipAnnotation] != "true" {
+			s.members = append(s.members, pod)
+		}
 	}
 	s.complete = true
 	if r.loose.mayHave(s.key) {
@@ -172,7 +180,15 @@ func (r *Reconciler) readMembers(ctx context.Context, s *state) error {
 			return err
 		}
 	}
-	if first := oldest(s.members, anyPod); first != nil {
+	// The cache has them in no order, and what is said about the first is to stay the same.
+	slices.SortFunc(s.members, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	first := oldest(s.members, inSchedulersGroup)
+	if first == nil {
+		first = oldest(s.members, anyPod)
+	}
+	if first != nil {
 		s.backEnd = r.backEndOf(first)
 	}
 	return nil
@@ -220,6 +236,9 @@ func oldest(members []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
 }
 
 func anyPod(*corev1.Pod) bool { return true }
+
+// inSchedulersGroup says that a pod is in a group of Kubernetes' own scheduler.
+func inSchedulersGroup(pod *corev1.Pod) bool { return pod.Spec.SchedulingGroup != nil }
 
 // isOurs says that it is for the pod grouper to say which group the pod is in, and that the
 // pod lives.

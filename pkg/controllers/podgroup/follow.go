@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/status"
 	schedulerac "github.com/copse-dev/copse/pkg/generated/applyconfiguration/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/naming"
@@ -31,18 +32,24 @@ const appliedAnnotation = "scheduler.grove.io/applied-hash"
 // lasting is how long an owner may be missing before that is worth an event.
 const lasting = time.Minute
 
+// reasonPodGroupMissing is the reason of events on pods whose PodGroup is gone.
+const reasonPodGroupMissing = "PodGroupMissing"
+
 // reasonOwnerMissing is the reason of events on pods that cannot be grouped.
 const reasonOwnerMissing = "OwnerMissing"
 
 // follow has the PodGroup follow its workload. A group that somebody else made is left
 // alone, and so is one without a pod that lives: garbage collection takes it.
 func (r *Reconciler) follow(ctx context.Context, store store, s *state) error {
-	speaker := oldest(s.members, isOurs)
+	speaker := oldest(s.members, func(pod *corev1.Pod) bool { return isOurs(pod) && inSchedulersGroup(pod) })
 	if speaker == nil {
-		r.owners.remember(s.key, nil)
+		speaker = oldest(s.members, isOurs)
+	}
+	if speaker == nil {
+		r.owners.forget(s.key)
 		return nil
 	}
-	if s.group != nil && !isMade(s.group) {
+	if s.group != nil && !podgrouper.IsMade(s.group) {
 		return nil
 	}
 	// A stripped pod has what grouping reads; what is kept in the cache is not changed.
@@ -157,11 +164,6 @@ func hashOf(group *podgrouper.Group) (string, error) {
 	return naming.Hash(string(text)), nil
 }
 
-// isMade says that a PodGroup was made by the pod grouper.
-func isMade(group *schedulerv1alpha1.PodGroup) bool {
-	return group.Annotations[podgrouper.GroupedByAnnotation] == podgrouper.GroupedByValue
-}
-
 // isApplied says that a PodGroup is as it is wanted, also where others have written to it.
 func isApplied(live *schedulerv1alpha1.PodGroup, wanted *schedulerac.PodGroupApplyConfiguration) bool {
 	for _, owner := range wanted.OwnerReferences {
@@ -204,6 +206,12 @@ func (r *Reconciler) tellInvalid(s *state) {
 	if s.invalid == nil || s.group == nil {
 		return
 	}
+	if s.backEnd == podgrouper.KAI {
+		// Its status is KAI's.
+		if !r.notes.first(s.key.String() + ": " + s.invalid.Error()) {
+			return
+		}
+	}
 	told := meta.FindStatusCondition(s.group.Status.Conditions, schedulerv1alpha1.PodGroupConditionInvalid)
 	if told != nil && told.Status == metav1.ConditionTrue && told.Message == s.invalid.Error() {
 		return
@@ -211,10 +219,22 @@ func (r *Reconciler) tellInvalid(s *state) {
 	r.Recorder.Eventf(s.group, nil, corev1.EventTypeWarning, status.ReasonInvalidOwner, "Group", "the group does not follow its workload: %v", s.invalid)
 }
 
+// tellWithoutGroup says on pods that name a PodGroup themselves that it is not there: they
+// are not placed without it. Who makes it anew makes another, which they are not in.
+func (r *Reconciler) tellWithoutGroup(s *state) {
+	for _, pod := range s.members {
+		waits := pod.Spec.NodeName == "" && (inSchedulersGroup(pod) || isHeld(pod))
+		if pods.IsGrouped(pod) || pod.DeletionTimestamp != nil || pods.HasEnded(pod) || !waits || !r.notes.first(reasonPodGroupMissing+string(pod.UID)) {
+			continue
+		}
+		r.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, reasonPodGroupMissing, "Group", "PodGroup %s, which the pod names, is gone: delete the pod, and create it anew after the PodGroup", s.key.Name)
+	}
+}
+
 // tellMissing says on a pod that its owner does not exist, if that lasts: caches and
 // garbage collection may just be slow.
 func (r *Reconciler) tellMissing(pod *corev1.Pod, err error) {
-	if owners.IsMissing(err) && r.Clock.Since(pod.CreationTimestamp.Time) > lasting && r.notes.first(pod.UID) {
+	if owners.IsMissing(err) && r.Clock.Since(pod.CreationTimestamp.Time) > lasting && r.notes.first(reasonOwnerMissing+string(pod.UID)) {
 		r.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, reasonOwnerMissing, "Group", "the pod is not grouped: %v", err)
 	}
 }

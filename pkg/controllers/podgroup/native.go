@@ -20,19 +20,10 @@ import (
 	"github.com/copse-dev/copse/pkg/scheduling/native"
 )
 
-// nativeName is the name of the group that Kubernetes' own scheduler has for a PodGroup. The
-// pod grouper makes names that are never used again; people may not.
-func nativeName(s *state) string {
-	if isMade(s.group) || oldest(s.members, pods.IsGrouped) != nil {
-		return s.key.Name
-	}
-	return podgrouper.NativeName(s.group.Name, s.group.UID)
-}
-
 // syncNative makes the group of Kubernetes' own scheduler, and keeps its minimum. It returns
 // nil when there is none: without pods that are in it none is needed.
 func (r *Reconciler) syncNative(ctx context.Context, s *state) (*schedulingv1beta1.PodGroup, error) {
-	name := nativeName(s)
+	name := podgrouper.NativeNameOf(s.group)
 	group := &schedulingv1beta1.PodGroup{}
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, group)
 	switch {
@@ -52,7 +43,7 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 	if s.invalid != nil || s.backEnd != podgrouper.Native || oldest(s.members, func(pod *corev1.Pod) bool { return waitsIn(pod, name) }) == nil {
 		return nil, nil
 	}
-	group := desiredNative(s.group, name)
+	group := desiredNative(s.group, name, unattached(s.members, name))
 	// Another may have made it that the cache does not show yet.
 	if err := r.Client.Create(ctx, group); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("create the scheduler's PodGroup %s: %w", name, err)
@@ -60,7 +51,20 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 	return group, nil
 }
 
-func desiredNative(of *schedulerv1alpha1.PodGroup, name string) *schedulingv1beta1.PodGroup {
+// unattached are the pods that live and are not in a group of the scheduler's, though they
+// belong to it: they were created before they could be. The group cannot wait for them.
+func unattached(members []*corev1.Pod, name string) int32 {
+	var n int32
+	for _, pod := range members {
+		if pod.DeletionTimestamp == nil && !pods.HasEnded(pod) && !isIn(pod, name) {
+			n++
+		}
+	}
+	return n
+}
+
+// desiredNative is the group of the scheduler's, which so many pods are not in.
+func desiredNative(of *schedulerv1alpha1.PodGroup, name string, unattached int32) *schedulingv1beta1.PodGroup {
 	minimum := desired.MinPods(&of.Spec)
 	out := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
@@ -68,14 +72,16 @@ func desiredNative(of *schedulerv1alpha1.PodGroup, name string) *schedulingv1bet
 			Annotations: map[string]string{podgrouper.GroupedByAnnotation: podgrouper.GroupedByValue, podgrouper.MinMemberAnnotation: strconv.Itoa(int(minimum))},
 		},
 		Spec: schedulingv1beta1.PodGroupSpec{
-			SchedulingPolicy:  schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: minimum}},
+			SchedulingPolicy:  schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: max(1, minimum-unattached)}},
 			PriorityClassName: of.Spec.PriorityClassName,
 		},
 	}
-	if minimum > 1 {
+	// One of several parts is a gang, also while one of its pods is enough to begin with. Pods of
+	// which one is enough are independent of each other.
+	if minimum > 1 || len(of.Spec.SubGroups) > 1 {
 		out.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
 	}
-	if !isMade(of) {
+	if !podgrouper.IsMade(of) {
 		// One that was made by hand goes with the PodGroup, for nothing makes that anew.
 		out.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, schedulerv1alpha1.SchemeGroupVersion.WithKind("PodGroup"))}
 		out.OwnerReferences[0].BlockOwnerDeletion = nil
@@ -83,10 +89,15 @@ func desiredNative(of *schedulerv1alpha1.PodGroup, name string) *schedulingv1bet
 	return out
 }
 
+// isIn says that a pod is in a group of the scheduler's.
+func isIn(pod *corev1.Pod, group string) bool {
+	in := pod.Spec.SchedulingGroup
+	return in != nil && ptr.Deref(in.PodGroupName, "") == group
+}
+
 // waitsIn says that a pod is in a group of the scheduler's, and has not ended.
 func waitsIn(pod *corev1.Pod, group string) bool {
-	in := pod.Spec.SchedulingGroup
-	return !pods.HasEnded(pod) && in != nil && ptr.Deref(in.PodGroupName, "") == group
+	return !pods.HasEnded(pod) && isIn(pod, group)
 }
 
 // setMinCount keeps how many pods the scheduler places together.
@@ -98,12 +109,17 @@ func (r *Reconciler) setMinCount(ctx context.Context, s *state, group *schedulin
 	m := minimum{
 		wanted: desired.MinPods(&s.group.Spec), asked: int32(asked), count: group.Spec.SchedulingPolicy.Gang.MinCount, scheduled: native.IsScheduled(group),
 	}
+	m.unattached = unattached(s.members, group.Name)
 	for _, pod := range s.members {
 		switch {
+		case !isIn(pod, group.Name):
 		case pod.Status.Phase == corev1.PodSucceeded:
 			m.succeeded++
-		case pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !pods.HasEnded(pod):
-			m.waits = true
+		case pod.DeletionTimestamp != nil || pods.HasEnded(pod):
+		case pod.Spec.NodeName == "":
+			m.waiting++
+		default:
+			m.placed++
 		}
 	}
 	count := m.decide()
@@ -129,26 +145,32 @@ type minimum struct {
 	// wanted is the group's, asked the one that the scheduler was told of, and count what
 	// that came to.
 	wanted, asked, count int32
-	// scheduled says that the group was placed once, waits that a pod of it has no node.
-	scheduled, waits bool
-	// succeeded pods are there no more for the scheduler.
-	succeeded int32
+	// scheduled says that the group was placed once.
+	scheduled bool
+	// waiting pods of the group have no node, placed ones have one.
+	waiting, placed int32
+	// succeeded pods are there no more for the scheduler, and unattached ones never were.
+	succeeded, unattached int32
 }
 
 // decide follows the group. Pods that have succeeded count no more for the scheduler, which
 // would hold back a replacement for ever (kubernetes/kubernetes#142330), so they are taken
-// off when one waits (docs/decisions/0021). It is not raised again when they are deleted.
+// off when one waits (docs/decisions/0021). It is not raised again when they are deleted,
+// unless the whole workload has come back: then it is a gang as before.
 func (m minimum) decide() int32 {
-	least := m.wanted
+	least := m.wanted - m.unattached
 	if m.scheduled {
-		least = max(1, m.wanted-m.succeeded)
+		least -= m.succeeded
 	}
+	least = max(1, least)
 	switch {
-	case m.wanted != m.asked && m.waits:
+	case m.wanted != m.asked && m.waiting > 0:
 		return least
 	case m.wanted != m.asked:
 		return m.wanted
-	case m.waits:
+	case m.waiting >= least && m.placed == 0 && m.succeeded == 0:
+		return least
+	case m.waiting > 0:
 		return min(m.count, least)
 	}
 	return m.count

@@ -17,10 +17,10 @@ const notedKept = 16384
 type noted struct {
 	mu     sync.Mutex
 	groups *lru.Cache
-	pods   *lru.Cache
+	told   *lru.Cache
 }
 
-func newNoted() *noted { return &noted{groups: lru.New(notedKept), pods: lru.New(notedKept)} }
+func newNoted() *noted { return &noted{groups: lru.New(notedKept), told: lru.New(notedKept)} }
 
 // fresh returns the notes of a group that it did not have before.
 func (n *noted) fresh(group types.NamespacedName, notes []podgrouper.Note) []podgrouper.Note {
@@ -38,13 +38,13 @@ func (n *noted) fresh(group types.NamespacedName, notes []podgrouper.Note) []pod
 	return out
 }
 
-// first says whether a pod is asked about for the first time.
-func (n *noted) first(pod types.UID) bool {
+// first says whether something is said for the first time.
+func (n *noted) first(what string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, told := n.pods.Get(pod); told {
+	if _, told := n.told.Get(what); told {
 		return false
 	}
-	n.pods.Add(pod, true)
+	n.told.Add(what, true)
 	return true
 }

@@ -49,18 +49,20 @@ func newOwnerWatches(cache crcache.Informers, mapper meta.RESTMapper, reviews au
 	}
 }
 
-// remember which owners a group depends on; none when it is gone.
+// forget a group that is gone.
+func (w *ownerWatches) forget(group types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drop(group)
+}
+
+// remember which owners a group depends on. One that has none depends on the configuration
+// all the same.
 func (w *ownerWatches) remember(group types.NamespacedName, chain []*metav1.PartialObjectMetadata) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, uid := range w.ownedBy[group] {
-		if of := w.groups[uid]; of != nil {
-			if of.Delete(group); len(of) == 0 {
-				delete(w.groups, uid)
-			}
-		}
-	}
-	delete(w.ownedBy, group)
+	w.drop(group)
+	w.ownedBy[group] = nil
 	for _, owner := range chain {
 		w.ownedBy[group] = append(w.ownedBy[group], owner.UID)
 		if w.groups[owner.UID] == nil {
@@ -70,6 +72,17 @@ func (w *ownerWatches) remember(group types.NamespacedName, chain []*metav1.Part
 	}
 }
 
+func (w *ownerWatches) drop(group types.NamespacedName) {
+	for _, uid := range w.ownedBy[group] {
+		if of := w.groups[uid]; of != nil {
+			if of.Delete(group); len(of) == 0 {
+				delete(w.groups, uid)
+			}
+		}
+	}
+	delete(w.ownedBy, group)
+}
+
 // of lists the groups that depend on an owner.
 func (w *ownerWatches) of(owner types.UID) []types.NamespacedName {
 	w.mu.Lock()
@@ -77,7 +90,7 @@ func (w *ownerWatches) of(owner types.UID) []types.NamespacedName {
 	return w.groups[owner].UnsortedList()
 }
 
-// all lists the groups that depend on some owner.
+// all lists the groups that there are.
 func (w *ownerWatches) all() []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -76,6 +76,10 @@ func TestGroupsAreFoundByTheirOwners(t *testing.T) {
 		t.Errorf("a has %v, b has %v", w.of("a"), w.of("b"))
 	}
 	w.remember(group(), nil)
+	if got := w.all(); len(got) != 1 {
+		t.Errorf("a group without owners is not remembered: %v", got)
+	}
+	w.forget(group())
 	if len(w.all()) != 0 || len(w.groups) != 0 {
 		t.Errorf("kept: %v, %v", w.all(), w.groups)
 	}

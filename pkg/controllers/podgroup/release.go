@@ -27,7 +27,7 @@ func (r *Reconciler) release(ctx context.Context, s *state) error {
 			continue
 		}
 		there++
-		if slices.ContainsFunc(pod.Spec.SchedulingGates, func(gate corev1.PodSchedulingGate) bool { return gate.Name == naming.PendingGate }) {
+		if isHeld(pod) {
 			held = append(held, pod)
 		}
 	}
@@ -41,4 +41,9 @@ func (r *Reconciler) release(ctx context.Context, s *state) error {
 		group.Go(func() error { return none.Release(ctx, r.Writer, pod) })
 	}
 	return group.Wait()
+}
+
+// isHeld says that our gate holds a pod.
+func isHeld(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(gate corev1.PodSchedulingGate) bool { return gate.Name == naming.PendingGate })
 }

@@ -21,7 +21,7 @@ func (m *Members) groupByHand(ctx context.Context, pod *corev1.Pod) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	name := podgrouper.NativeName(group.Name, group.UID)
+	name := podgrouper.NativeNameOf(group)
 	live := &groupClass{name: group.Spec.PriorityClassName}
 	native := &schedulingv1beta1.PodGroup{}
 	switch err := m.Cache.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: name}, native); {

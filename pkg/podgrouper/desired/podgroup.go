@@ -23,7 +23,7 @@ func PodGroup(group *podgrouper.Group, keys podgrouper.Keys, live *schedulerv1al
 	out := schedulerac.PodGroup(group.Name, group.Namespace).
 		WithLabels(labelsOf(group, keys, live)).
 		WithAnnotations(group.Annotations).
-		WithAnnotations(map[string]string{podgrouper.GroupedByAnnotation: podgrouper.GroupedByValue}).
+		WithAnnotations(map[string]string{podgrouper.GroupedByAnnotation: podgrouper.GroupedByValue, podgrouper.MadeAsAnnotation: group.Name}).
 		WithSpec(spec(group, live))
 	if owner := group.Owner; owner != nil {
 		out.WithOwnerReferences(metav1ac.OwnerReference().WithAPIVersion(owner.APIVersion).WithKind(owner.Kind).WithName(owner.Name).WithUID(owner.UID))

@@ -78,7 +78,7 @@ func TestCreation(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"app": "bert", "kai.scheduler/queue": "research", "kai.scheduler/node-pool": "h100"}, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"note": "a", "scheduler.grove.io/grouped-by": "pod-grouper"}, got.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{"note": "a", "scheduler.grove.io/grouped-by": "pod-grouper", "scheduler.grove.io/made-as": "pg-bert"}, got.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]metav1.OwnerReference{*wanted().Owner}, got.OwnerReferences); diff != "" {
@@ -129,7 +129,7 @@ func TestUsersKeepWhatIsTheirs(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"team": "b", "mine": "yes", "kai.scheduler/queue": "other", "kai.scheduler/node-pool": "a100"}, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if len(got.Annotations) != 1 {
+	if len(got.Annotations) != 2 {
 		t.Errorf("annotations %v", got.Annotations)
 	}
 }

@@ -20,8 +20,9 @@ type counts struct {
 	// have are those that have neither ended nor are about to, gated those of them that are
 	// held by a gate, placed those of them that have a node, and those that succeeded.
 	have, gated, placed int32
-	// loose are members that the scheduler does not know as such.
-	loose int32
+	// loose are members that the scheduler does not know as such: elsewhere are those of them
+	// that are in another group of the scheduler's. attached are those of have that it knows.
+	loose, elsewhere, attached int32
 }
 
 func count(s Snapshot) counts {
@@ -38,13 +39,20 @@ func count(s Snapshot) counts {
 		case corev1.PodRunning:
 			c.running++
 		}
-		if s.isLoose(pod) {
+		loose := s.isLoose(pod)
+		if loose {
 			c.loose++
+			if pod.Spec.SchedulingGroup != nil {
+				c.elsewhere++
+			}
 		}
 		if pod.DeletionTimestamp != nil {
 			continue
 		}
 		c.have++
+		if !loose {
+			c.attached++
+		}
 		if pod.Spec.NodeName != "" {
 			c.placed++
 			continue
@@ -71,7 +79,14 @@ func (c counts) notAttachable() string {
 	if c.loose == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d pods were created before they could be put into the group, and are scheduled without it", c.loose, c.members-c.succeeded-c.failed)
+	all := c.members - c.succeeded - c.failed
+	switch {
+	case c.elsewhere == 0:
+		return fmt.Sprintf("%d of %d pods were created before they could be put into the group, and are scheduled without it", c.loose, all)
+	case c.elsewhere == c.loose:
+		return fmt.Sprintf("%d of %d pods are in another group of the scheduler's, such as that of a PodGroup of this name which is gone", c.elsewhere, all)
+	}
+	return fmt.Sprintf("of %d pods %d were created before they could be put into the group, and %d are in another group of the scheduler's", all, c.loose-c.elsewhere, c.elsewhere)
 }
 
 // resources sums what the pods ask for that have not ended.

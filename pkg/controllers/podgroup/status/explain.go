@@ -38,6 +38,10 @@ func explain(s Snapshot, c counts) []schedulerv1alpha1.UnschedulableExplanation 
 	if (attached || s.BackEnd != podgrouper.Native) && c.have < need && c.placed < c.need {
 		return waiting("%d of %d pods exist", c.have, need)
 	}
+	// Pods that could not be put into the group are no members to the scheduler.
+	if s.Native != nil && c.loose > 0 && c.attached > 0 && c.attached < need && !native.IsScheduled(s.Native) {
+		return waiting("%d of %d pods are in the scheduler's group", c.attached, need)
+	}
 	if c.gated == c.pending {
 		return waiting("%d of %d pods are held by scheduling gates", c.gated, max(need, c.have))
 	}

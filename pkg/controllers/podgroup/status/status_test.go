@@ -243,6 +243,26 @@ func TestDetails(t *testing.T) {
 	}
 }
 
+// Where the pods are that the scheduler does not count as members decides what is to be done.
+func TestPodsThatAreNotInTheSchedulersGroup(t *testing.T) {
+	elsewhere := func(p *corev1.Pod) { p.Spec.SchedulingGroup.PodGroupName = ptr.To("other") }
+	for want, members := range map[string][]*corev1.Pod{
+		"1 of 2 pods were created before they could be put into the group, and are scheduled without it":                  {pod(loose), pod()},
+		"1 of 2 pods are in another group of the scheduler's, such as that of a PodGroup of this name which is gone":      {pod(elsewhere), pod()},
+		"of 3 pods 2 were created before they could be put into the group, and 1 are in another group of the scheduler's": {pod(loose), pod(loose), pod(elsewhere)},
+	} {
+		if got := count(snapshot(podgrouper.Native, 2, members...)).notAttachable(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	s := snapshot(podgrouper.Native, 3, pod(), pod(), pod(loose))
+	s.Native = nativeGroup(3)
+	out, _, _ := Decide(s, time.Unix(100, 0))
+	if got := out.SchedulingConditions[0].Reasons[0].Message; got != "2 of 3 pods are in the scheduler's group" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestResources(t *testing.T) {
 	cpu := func(n string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}

@@ -1,0 +1,132 @@
+package podgroup
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/naming"
+	"github.com/copse-dev/copse/pkg/podgrouper"
+)
+
+// The cache lists pods in no order. What is told about the first that waits would be told of
+// another in each pass, and each time be written.
+func TestMembersAreInOneOrder(t *testing.T) {
+	later := func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(start.Add(time.Minute)) }
+	w := newWorld(t, gang(int64(2)), pod("a", later), pod("c"), pod("b"))
+	s := &state{key: group()}
+	if err := w.readMembers(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, member := range s.members {
+		names = append(names, member.Name)
+	}
+	expect(t, "members", []string{"b", "c", "a"}, names)
+}
+
+// The annotation can be put on any pod. It is no way to change, or stop, a group of others.
+func TestAPodThatOnlyNamesAGroupChangesNothingOfIt(t *testing.T) {
+	first := func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(start.Add(-time.Hour)) }
+	for name, change := range map[string]func(*corev1.Pod){
+		"and is left alone":          func(p *corev1.Pod) { p.Annotations[podgrouper.SkipAnnotation] = "true"; p.Spec.SchedulingGroup = nil },
+		"and is of KAI":              func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil },
+		"and is of others":           func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.SchedulingGroup = "others", nil },
+		"and is in no group at all":  func(p *corev1.Pod) { p.OwnerReferences, p.Spec.SchedulingGroup = nil, nil },
+		"and has succeeded, outside": func(p *corev1.Pod) { p.Status.Phase, p.Spec.SchedulingGroup = corev1.PodSucceeded, nil },
+	} {
+		w := newWorld(t, gang(int64(2)), pod("stranger", first, change), pod("a"), pod("b"))
+		w.pass(group().Name)
+		expect(t, "minimum beside a pod that names the group "+name, ptr.To[int32](2), w.live(group().Name).Spec.MinMember)
+		expect(t, "owner", "Gang", w.live(group().Name).OwnerReferences[0].Kind)
+	}
+}
+
+// A namespace asks for groups while its workloads run, and a pod is replaced: the scheduler
+// does not know the others, so the new one is not to wait for them.
+func TestAReplacementAmongPodsFromBeforeDoesNotWaitForThem(t *testing.T) {
+	runs := func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning }
+	w := newWorld(t, enabled(), gang(int64(3)), pod("a", ungrouped, runs), pod("b", ungrouped, runs))
+	w.enter("a")
+	w.enter("b")
+	w.pass(group().Name)
+	if err := w.Client.Create(t.Context(), pod("c")); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(group().Name)
+	expect(t, "minimum of the scheduler's group", int32(1), w.native(group().Name).Spec.SchedulingPolicy.Gang.MinCount)
+}
+
+// Pods of a finished workload are cleared away; that does not start it anew.
+func TestWhatHasFinishedStaysSo(t *testing.T) {
+	ends := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+	w, name := newWorld(t, gang(int64(1)), pod("a")), group().Name
+	w.pass(name)
+	done := pod("a", ends)
+	if err := w.Client.Status().Update(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Step(time.Minute)
+	w.pass(name)
+	expect(t, "phase", schedulerv1alpha1.PodGroupFinished, w.live(name).Status.Phase)
+	if err := w.Client.Delete(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Step(time.Minute)
+	expect(t, "writes", []string(nil), w.pass(name))
+	expect(t, "succeeded", int32(1), w.live(name).Status.Succeeded)
+}
+
+// Who deletes a PodGroup leaves pods behind that wait for it. They are told, once.
+func TestPodsWhosePodGroupIsGoneAreTold(t *testing.T) {
+	byHand := func(p *corev1.Pod) { p.Annotations = map[string]string{podgrouper.PodGroupAnnotation: "mine"} }
+	held := func(p *corev1.Pod) {
+		p.Spec.SchedulerName, p.Spec.SchedulingGroup = "others", nil
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: naming.PendingGate}}
+	}
+	runs := func(p *corev1.Pod) { p.Spec.NodeName = "node" }
+	w := newWorld(t, pod("a", byHand), pod("b", byHand, held), pod("c", byHand, runs))
+	w.pass("mine")
+	told := w.events()
+	if len(told) != 2 || !strings.Contains(told[0], "Warning PodGroupMissing PodGroup mine") {
+		t.Errorf("events %q", told)
+	}
+	w.pass("mine")
+	expect(t, "events of the next pass", []string(nil), w.events())
+}
+
+// KAI's PodGroup has KAI's status, so nothing in it says what was told.
+func TestAWorkloadOfKAIThatMakesNoSenseIsToldOnce(t *testing.T) {
+	ofKAI := func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil }
+	w := newWorld(t, enabled(), gang("many"), pod("a", ofKAI))
+	w.kai.served = true
+	w.pass(group().Name)
+	if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "InvalidOwner") {
+		t.Errorf("events %q", told)
+	}
+	w.pass(group().Name)
+	expect(t, "events of the next pass", []string(nil), w.events())
+}
+
+// A copy of a made PodGroup is its user's, and so is one that a pod of it calls otherwise.
+func TestACopyOfAMadePodGroupIsItsUsers(t *testing.T) {
+	copied := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "copy", UID: "copy-uid",
+		Annotations: map[string]string{podgrouper.GroupedByAnnotation: podgrouper.GroupedByValue, podgrouper.MadeAsAnnotation: group().Name},
+	}, Spec: schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](1)}}
+	native := podgrouper.NativeName("copy", "copy-uid")
+	member := func(p *corev1.Pod) {
+		p.Annotations = map[string]string{podgrouper.PodGroupAnnotation: "copy"}
+		p.Spec.SchedulingGroup.PodGroupName = &native
+	}
+	marked := func(p *corev1.Pod) { p.Annotations[podgrouper.GroupedByAnnotation] = podgrouper.GroupedByValue }
+	w := newWorld(t, []client.Object{gang(int64(2)), copied, pod("a", member), pod("b", member, marked)}...)
+	w.pass("copy")
+	expect(t, "minimum of the scheduler's group", int32(1), w.native(native).Spec.SchedulingPolicy.Gang.MinCount)
+}
