@@ -62,6 +62,7 @@ func seedRules(scheduler string) map[string]seedRule {
 // Each rule that seed 004 names holds with both schedulers that take groups: with Kubernetes'
 // own the PodGroup is ours, with KAI it is KAI's object.
 func TestTheRulesOfTheSeed(t *testing.T) {
+	t.Parallel()
 	for scheduler, resource := range map[string]string{"default-scheduler": "podgroups.scheduler.grove.io", "kai-scheduler": "podgroups.scheduling.run.ai"} {
 		for name, rule := range seedRules(scheduler) {
 			t.Run(scheduler+"/"+name, func(t *testing.T) {
