@@ -40,7 +40,7 @@ func huntedMutants() map[string]mutant {
 			file: gang + "replicastatus.go", old: "WaitingFor: waiting,\n", new: "\n",
 		},
 		"it is not said that a gang has no room": {
-			file: gang + "replicastatus.go", old: "		waiting.Status = condition.Reason\n		waiting.Message = condition.Message\n", new: "",
+			file: gang + "replicastatus.go", old: "		waiting.Status, waiting.Message = condition.Reason, condition.Message\n", new: "",
 		},
 		"surplus pods are never made": {
 			file: gang + "replacement.go", old: "return m.BaseScheduled && m.Scheduled", new: "return m.BaseScheduled && m.Scheduled && false",
