@@ -19,7 +19,7 @@ import (
 // has not been scheduled.
 func explain(s GangSnapshot, counts memberCounts, scheduled bool) []schedulerv1alpha1.UnschedulableExplanation {
 	if scheduled {
-		if counts.placed >= counts.have {
+		if counts.waiting == 0 {
 			return nil
 		}
 		return withRequests(s, s.Why)
@@ -69,6 +69,9 @@ func requestsOf(s GangSnapshot) corev1.ResourceList {
 			continue
 		}
 		pending := int64(group.MinReplicas - min(clique.Status.ScheduledReplicas, group.MinReplicas))
+		if WasScheduled(s.PodGang) {
+			pending = int64(waitingOf(clique))
+		}
 		for name, quantity := range resource.PodRequests(withDefaultRequests(&clique.Spec.PodSpec), resource.PodResourcesOptions{}) {
 			quantity.Mul(pending)
 			total := sum[name]

@@ -83,6 +83,9 @@ func TestAGangIsExplained(t *testing.T) {
 		"it is placed, and a pod is missing": {
 			GangSnapshot{Scheduled: true, Cliques: cliques{"a": member(2, 2, 1, 1, 0), "b": member(1, 1, 1, 1, 0)}}, nil,
 		},
+		"it is placed, and a member finds no room while a pod beyond the minimum has some": {
+			GangSnapshot{Scheduled: true, Why: noRoom, Cliques: cliques{"a": member(3, 2, 3, 2, 0, asking), "b": member(1, 1, 1, 1, 0, asking)}}, noRoom,
+		},
 		"it is placed, and a replacement finds no room": {
 			GangSnapshot{Scheduled: true, Why: noRoom, Cliques: cliques{"a": member(2, 2, 2, 1, 0, asking), "b": member(1, 1, 1, 1, 0, asking)}},
 			noRoomFor("1500m", "2"),

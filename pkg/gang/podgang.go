@@ -85,8 +85,11 @@ func DecideGang(s GangSnapshot, now time.Time) (schedulerv1alpha1.PodGangStatus,
 
 // memberCounts are pods of a gang's attempt.
 type memberCounts struct {
-	// have exist, placed have a node, need have to be.
+	// have exist, placed have a node, need have to be: of each clique no more than its minimum.
 	have, placed, need int32
+	// waiting have no node, whichever they are: a pod beyond the minimum may have one in the
+	// place of a member.
+	waiting int32
 }
 
 // countMembers counts the pods of the gang's attempt, and says whether every clique is
@@ -102,15 +105,21 @@ func countMembers(s GangSnapshot, attempt int32) (counts memberCounts, ready boo
 		}
 		counts.have += min(clique.Status.Replicas, group.MinReplicas)
 		counts.placed += min(clique.Status.ScheduledReplicas, group.MinReplicas)
+		counts.waiting += waitingOf(clique)
 		ready = ready && IsAvailable(clique)
 	}
 	return counts, ready
 }
 
-// PodsWait says whether pods of a gang exist that have no node.
+// waitingOf is how many pods of a clique have no node.
+func waitingOf(clique *grovev1alpha1.PodClique) int32 {
+	return max(clique.Status.Replicas-clique.Status.ScheduledReplicas, 0)
+}
+
+// PodsWait says whether pods of a gang's cliques exist that have no node.
 func PodsWait(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grovev1alpha1.PodClique) bool {
 	counts, _ := countMembers(GangSnapshot{PodGang: podGang, Cliques: cliques}, GangAttempt(podGang))
-	return counts.placed < counts.have
+	return counts.waiting > 0
 }
 
 // MembersNeeded is how many members of a gang have to have a node at once: all of them

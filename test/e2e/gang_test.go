@@ -109,6 +109,7 @@ func TestTwoGangsThatDoNotFitTogetherRunOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	ns := cluster.Namespace(t)
 	const units = "example.com/slot"
+	watchParts(t, ns, 3)
 	addNode(t, "slots", units, "4")
 	ns.Apply(scarce("one", units, 3) + "---" + scarce("two", units, 3))
 	ns.WaitForPods(3, time.Minute, framework.IsReady)

@@ -171,16 +171,16 @@ func TestAGangNeverRunsInPartWhileRoomComesAndGoes(t *testing.T) {
 	// joins when there is room.
 	var gone corev1.Pod
 	for _, pod := range ns.WaitForPods(4, time.Minute, framework.IsReady) {
-		if pod.Spec.NodeName == "chairs-3" {
+		if pod.Labels[labels.PodClique] == "llm-0-leader" {
 			gone = pod
 		}
 	}
-	ns.Kubectl("cordon", "chairs-3")
+	ns.Kubectl("cordon", gone.Spec.NodeName)
 	ns.Kubectl("delete", "pod", gone.Name)
 	ns.WaitForPods(1, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil })
-	gangSays(ns, "llm-0", schedulerv1alpha1.ReasonNotEnoughResources, gone.Labels[labels.PodIndex])
+	gangSays(ns, "llm-0", schedulerv1alpha1.ReasonNotEnoughResources, "llm-0-leader-0-")
 	ns.WaitForPods(3, time.Minute, framework.IsReady)
-	ns.Kubectl("uncordon", "chairs-3")
+	ns.Kubectl("uncordon", gone.Spec.NodeName)
 	ns.WaitForPods(4, time.Minute, framework.IsReady)
 }
 
@@ -202,6 +202,57 @@ func deleteNode(t *testing.T, name string) {
 	if err := cluster.Kube.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Copies of a scaling group beyond its minimum are gangs of their own: each is placed as a
+// whole, or leaves the room to others.
+func TestScaledGangsNeverRunInPart(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	const units = "example.com/stool"
+	watchParts(t, ns, 2)
+	addNode(t, "stools-0", units, "3")
+	ns.Apply(fmt.Sprintf(`
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: llm}
+spec:
+  replicas: 1
+  template:
+    cliques:
+      - name: engine
+        spec:
+          replicas: 2
+          podSpec:
+            tolerations: [{key: %[1]s, operator: Exists}]
+            containers: [{name: main, image: example.com/server, resources: {limits: {%[1]s: 1}}}]
+    podCliqueScalingGroups:
+      - {name: pool, cliqueNames: [engine], replicas: 3, minAvailable: 1}
+`, units))
+	ns.WaitForPods(2, time.Minute, framework.IsReady)
+	// Four pods wait for the one place that is left, and nobody takes it.
+	ns.WaitForPods(4, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
+	ns.Never(2*time.Second, func(ctx context.Context) error {
+		pods, err := ns.Pods(ctx)
+		if err != nil {
+			return err
+		}
+		placed := 0
+		for i := range pods {
+			if onNodes(&pods[i]) {
+				placed++
+			}
+		}
+		if placed != 2 {
+			return fmt.Errorf("%d pods are on nodes", placed)
+		}
+		return nil
+	})
+	addNode(t, "stools-1", units, "1")
+	ns.WaitForPods(4, time.Minute, framework.IsReady)
+	ns.WaitForPods(2, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
+	ns.Kubectl("scale", "pcsg", "llm-0-pool", "--replicas=2")
+	ns.WaitForPods(0, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
 }
 
 // A gang that is preempted goes as a whole, and waits as a whole; the one that takes its

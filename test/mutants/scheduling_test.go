@@ -37,7 +37,7 @@ func schedulingMutants() map[string]mutant {
 			file: sched + "native/explain.go", old: "	case says(\"all pods in a single pod group should have the same\"):\n		return schedulerv1alpha1.ReasonMemberMismatch\n", new: "",
 		},
 		"scheduling: a gang that runs is explained": {
-			file: gang + "explain.go", old: "		if counts.placed >= counts.have {\n			return nil\n		}\n", new: "",
+			file: gang + "explain.go", old: "		if counts.waiting == 0 {\n			return nil\n		}\n", new: "",
 		},
 		"scheduling: a gate in the way is not told": {
 			file: gang + "explain.go", old: "	case s.Gated > 0:\n", new: "	case s.Gated > counts.need:\n",
