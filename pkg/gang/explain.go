@@ -103,21 +103,22 @@ func withDefaultRequests(spec *corev1.PodSpec) *corev1.Pod {
 	return pod
 }
 
-// schedulingConditions tell the reasons. They are not written anew while they say the same;
-// the counter is KAI's way to tell one condition from the next.
-func schedulingConditions(before []schedulerv1alpha1.SchedulingCondition, why []schedulerv1alpha1.UnschedulableExplanation, now time.Time) []schedulerv1alpha1.SchedulingCondition {
+// SchedulingConditions tell the reasons why pods of a gang or of a group wait, in a node pool
+// if it has one. They are not written anew while they say the same; the counter is KAI's way
+// to tell one condition from the next.
+func SchedulingConditions(before []schedulerv1alpha1.SchedulingCondition, nodePool string, why []schedulerv1alpha1.UnschedulableExplanation, now time.Time) []schedulerv1alpha1.SchedulingCondition {
 	if len(why) == 0 {
 		return nil
 	}
 	transition := 0
 	if len(before) == 1 {
-		if apiequality.Semantic.DeepEqual(before[0].Reasons, why) {
+		if before[0].NodePool == nodePool && apiequality.Semantic.DeepEqual(before[0].Reasons, why) {
 			return before
 		}
 		transition, _ = strconv.Atoi(before[0].TransitionID)
 	}
 	return []schedulerv1alpha1.SchedulingCondition{{
-		Type: schedulerv1alpha1.UnschedulableOnNodePool, Status: corev1.ConditionTrue, TransitionID: strconv.Itoa(transition + 1),
+		Type: schedulerv1alpha1.UnschedulableOnNodePool, NodePool: nodePool, Status: corev1.ConditionTrue, TransitionID: strconv.Itoa(transition + 1),
 		LastTransitionTime: metav1.NewTime(now), Reasons: why,
 	}}
 }

@@ -66,7 +66,7 @@ func DecideGang(s GangSnapshot, now time.Time) (schedulerv1alpha1.PodGangStatus,
 		meta.IsStatusConditionTrue(status.Conditions, schedulerv1alpha1.PodGangConditionScheduled)
 	why := explain(s, counts, scheduled)
 	setScheduled(status, counts, scheduled, why, generation, now)
-	status.SchedulingConditions = schedulingConditions(status.SchedulingConditions, why, now)
+	status.SchedulingConditions = SchedulingConditions(status.SchedulingConditions, "", why, now)
 	readyStatus, readyReason := metav1.ConditionFalse, "PodsNotReady"
 	if ready {
 		readyStatus, readyReason = metav1.ConditionTrue, "PodsReady"

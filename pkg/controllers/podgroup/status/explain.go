@@ -2,12 +2,8 @@ package status
 
 import (
 	"fmt"
-	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
@@ -90,23 +86,4 @@ func (s *Snapshot) withRequests(why []schedulerv1alpha1.UnschedulableExplanation
 		}
 	}
 	return why
-}
-
-// schedulingConditions tell the reasons. They are not written anew while they say the same;
-// the counter is KAI's way to tell one condition from the next.
-func schedulingConditions(before []schedulerv1alpha1.SchedulingCondition, nodePool string, why []schedulerv1alpha1.UnschedulableExplanation, now time.Time) []schedulerv1alpha1.SchedulingCondition {
-	if len(why) == 0 {
-		return nil
-	}
-	transition := 0
-	if len(before) == 1 {
-		if before[0].NodePool == nodePool && apiequality.Semantic.DeepEqual(before[0].Reasons, why) {
-			return before
-		}
-		transition, _ = strconv.Atoi(before[0].TransitionID)
-	}
-	return []schedulerv1alpha1.SchedulingCondition{{
-		Type: schedulerv1alpha1.UnschedulableOnNodePool, NodePool: nodePool, Status: corev1.ConditionTrue, TransitionID: strconv.Itoa(transition + 1),
-		LastTransitionTime: metav1.NewTime(now), Reasons: why,
-	}}
 }

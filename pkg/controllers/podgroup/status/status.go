@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/desired"
 	"github.com/copse-dev/copse/pkg/scheduling/native"
@@ -65,7 +66,7 @@ func Decide(s Snapshot, now time.Time) (out schedulerv1alpha1.PodGroupStatus, ch
 	out.ResourcesStatus = resources(s)
 	out.Phase = phase(c)
 	why := explain(s, c)
-	out.SchedulingConditions = schedulingConditions(before.SchedulingConditions, s.NodePool, why, now)
+	out.SchedulingConditions = gang.SchedulingConditions(before.SchedulingConditions, s.NodePool, why, now)
 	if s.BackEnd == podgrouper.KAI {
 		out.SchedulingConditions = s.Copied
 	}
