@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -189,30 +190,46 @@ func (p *process) close(grace time.Duration) {
 // when it is gone.
 func (p *process) end(ctx context.Context, grace time.Duration) error {
 	gone := func() bool { return p.current == nil }
-	// A signal that fails finds the process gone.
-	_ = p.signal(syscall.SIGTERM)
+	p.signal(syscall.SIGTERM)
 	patience, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if p.await(patience, gone) == nil {
 		return nil
 	}
 	p.report("%s did not stop within %s and is killed", p.spec.Name, grace)
-	_ = p.signal(syscall.SIGKILL)
+	p.signal(syscall.SIGKILL)
 	return p.await(ctx, gone)
 }
 
 func (p *process) replace() error {
 	p.update(func() { p.hurry = true })
-	return p.signal(syscall.SIGKILL)
+	return p.kill()
 }
 
-func (p *process) signal(sig os.Signal) error {
+// kill ends the process at once. One that has ended by itself, and is started again, is
+// as good as killed.
+func (p *process) kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.current == nil {
+	switch {
+	case !p.wanted:
 		return fmt.Errorf("%s does not run", p.spec.Name)
+	case p.current == nil:
+		return nil
 	}
-	return p.current.Signal(sig)
+	if err := p.current.Signal(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// signal does nothing to a process that is gone.
+func (p *process) signal(sig os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current != nil {
+		_ = p.current.Signal(sig)
+	}
 }
 
 func (p *process) status(ctx context.Context) Status {

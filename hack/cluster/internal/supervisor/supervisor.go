@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -107,7 +106,7 @@ func (s *Supervisor) Kill(name string) error {
 	if err != nil {
 		return err
 	}
-	return p.signal(syscall.SIGKILL)
+	return p.kill()
 }
 
 // Replace ends a process at once and starts it again without a back-off. A

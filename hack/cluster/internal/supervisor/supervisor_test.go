@@ -49,6 +49,20 @@ func TestKilledProcessRunsAgain(t *testing.T) {
 	waitFor(t, s, func(Status) bool { return started.Load() == 2 && restarted.Load() == 1 })
 }
 
+// KWOK ends by itself when kube-apiserver goes, at the moment in which a test replaces it.
+func TestKillingAProcessThatHasJustEndedSucceeds(t *testing.T) {
+	s := newTestSupervisor(t)
+	run(t, s, Spec{Name: "brief", Path: "/bin/true"})
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
+		if err := s.Kill("brief"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Replace("brief"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestStoppedProcessStaysDown(t *testing.T) {
 	s := newTestSupervisor(t)
 	// It ignores the request to stop.
