@@ -73,7 +73,19 @@ func newStorage(t *testing.T, ns *framework.Namespace) *storage {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			// What a server that is shut says is nowhere else.
+			t.Logf("the server's log ends with:\n%s", lastLines(cluster.Log(t, "copse-apiserver"), 100))
+			t.Logf("the controller-manager's log ends with:\n%s", lastLines(cluster.Log(t, "copse-controller-manager"), 30))
+		}
+	})
 	return &storage{t: t, ns: ns, direct: direct, data: cluster.Data("copse-etcd")}
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
 // copyTo keeps what etcd holds now.

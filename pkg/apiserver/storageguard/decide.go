@@ -14,6 +14,23 @@ type Reading struct {
 	Revision int64
 	// Cluster is the id that etcd gave its cluster: a restored snapshot has another one.
 	Cluster uint64
+	// Created is the revision at which the identity was given, 0 while there is none.
+	Created int64
+	// Term is etcd's raft term: another process has another one.
+	Term uint64
+}
+
+// follows says that a reading can be of the same history as an earlier one. An identity that
+// has come up meanwhile may be another server's, which was faster at the very first start; it
+// was then given after the earlier reading, by the etcd that was read.
+func (r Reading) follows(earlier Reading) bool {
+	switch {
+	case r.Cluster != earlier.Cluster, r.Revision < earlier.Revision:
+		return false
+	case r.ID == earlier.ID:
+		return true
+	}
+	return earlier.ID == "" && r.Created > earlier.Revision && r.Term == earlier.Term
 }
 
 // Record is what the ConfigMap says. The zero Record stands for no ConfigMap.

@@ -127,3 +127,28 @@ func TestManyPodsAreCounted(t *testing.T) {
 		t.Error(got.Message)
 	}
 }
+
+func TestWhichReadingsFollowEachOther(t *testing.T) {
+	empty := Reading{Revision: 5, Cluster: 1, Term: 2}
+	right := Reading{ID: "right", Revision: 9, Cluster: 1, Term: 2, Created: 6}
+	tests := map[string]struct {
+		earlier, later Reading
+		want           bool
+	}{
+		"the same":                                {right, right, true},
+		"further on":                              {right, Reading{ID: "right", Revision: 10, Cluster: 1, Term: 3, Created: 6}, true},
+		"further back":                            {right, Reading{ID: "right", Revision: 8, Cluster: 1, Term: 3, Created: 6}, false},
+		"of another cluster":                      {right, Reading{ID: "right", Revision: 10, Cluster: 2, Term: 2, Created: 6}, false},
+		"with another identity":                   {right, Reading{ID: "other", Revision: 10, Cluster: 1, Term: 2, Created: 10}, false},
+		"without the identity":                    {right, Reading{Revision: 10, Cluster: 1, Term: 2}, false},
+		"with an identity that it was given":      {empty, right, true},
+		"with one that it had before":             {empty, Reading{ID: "right", Revision: 9, Cluster: 1, Term: 2, Created: 5}, false},
+		"with one, after it was started anew":     {empty, Reading{ID: "right", Revision: 9, Cluster: 1, Term: 3, Created: 6}, false},
+		"still without one, after it was started": {empty, Reading{Revision: 5, Cluster: 1, Term: 3}, true},
+	}
+	for name, tc := range tests {
+		if got := tc.later.follows(tc.earlier); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}

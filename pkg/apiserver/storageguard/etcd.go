@@ -54,9 +54,9 @@ func (i *identity) read(ctx context.Context) (Reading, error) {
 	if err != nil {
 		return Reading{}, fmt.Errorf("read the identity in etcd: %w", err)
 	}
-	reading := Reading{Revision: response.Header.Revision, Cluster: response.Header.ClusterId}
+	reading := Reading{Revision: response.Header.Revision, Cluster: response.Header.ClusterId, Term: response.Header.RaftTerm}
 	if len(response.Kvs) > 0 {
-		reading.ID = string(response.Kvs[0].Value)
+		reading.ID, reading.Created = string(response.Kvs[0].Value), response.Kvs[0].CreateRevision
 	}
 	return reading, nil
 }

@@ -223,6 +223,16 @@ func (g *Guard) try(ctx context.Context, lifetime time.Duration) error {
 		if situation.Evidence, err = g.gather(ctx); err != nil {
 			return err
 		}
+		// That takes its time, and waits for an etcd that is away: the owners may be of another
+		// one than was read before.
+		if reading, err = g.etcd.read(ctx); err != nil {
+			return err
+		}
+		if g.follow(reading); g.changed {
+			g.end()
+			return nil
+		}
+		situation.Reading = reading
 		decision = Decide(situation)
 	}
 	return g.act(ctx, reading, decision)
@@ -231,10 +241,8 @@ func (g *Guard) try(ctx context.Context, lifetime time.Duration) error {
 // follow notices when one reading cannot be of the same history as the one before. The
 // server's watch caches may then hold what is not in etcd, or lack what is, for ever.
 func (g *Guard) follow(reading Reading) {
-	if last := g.last; last != nil {
-		if last.ID != reading.ID || reading.Revision < last.Revision || reading.Cluster != last.Cluster {
-			g.changed = true
-		}
+	if g.last != nil && !reading.follows(*g.last) {
+		g.changed = true
 	}
 	g.last = &reading
 }
@@ -329,7 +337,7 @@ func (g *Guard) act(ctx context.Context, reading Reading, decision Decision) err
 func (g *Guard) identify(ctx context.Context) (Reading, error) {
 	reading, err := g.etcd.bootstrap(ctx, string(uuid.NewUUID()))
 	if err == nil {
-		g.last = &reading
+		g.follow(reading)
 	}
 	return reading, err
 }

@@ -239,6 +239,35 @@ func TestAServerThatIsOvertakenAtTheStartDoesNotShut(t *testing.T) {
 	}
 }
 
+// Owners are listed from the etcd that comes back, and the identity was read in the one before:
+// the server had the right etcd's name and an empty cache.
+func TestAnEtcdThatIsReplacedWhileOwnersAreListedStartsTheServerAnew(t *testing.T) {
+	empty, right, w := startEtcd(t), startEtcd(t), newWorld(t, podOfClique())
+	if _, err := right.bootstrap(t.Context(), "right"); err != nil {
+		t.Fatal(err)
+	}
+	// Each of these etcds is in its first term, so the revisions have to tell.
+	for range 2 {
+		empty.put(t)
+	}
+	for range 4 {
+		right.put(t)
+	}
+	s := w.server(empty)
+	s.Watch(func(context.Context, map[string]bool) (Attempts, error) {
+		s.etcd = right
+		return Attempts{"clique": 0}, nil
+	}, func(err error) { s.replaced = append(s.replaced, err) })
+	s.look(t.Context())
+	s.is(t, ReasonReplaced)
+	if len(s.replaced) != 1 {
+		t.Errorf("it starts anew because of %v", s.replaced)
+	}
+	if _, err := w.core.CoreV1().ConfigMaps("copse-system").Get(t.Context(), ConfigMapName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("it has recorded an identity: %v", err)
+	}
+}
+
 func TestTheRecordIsMadeAgainWithAWarning(t *testing.T) {
 	etcd, w := startEtcd(t), newWorld(t)
 	s := w.server(etcd)
