@@ -272,7 +272,9 @@ func TestAnUpdateSuspendsTheEvaluation(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := snapshotOf(tc.clique, tc.pods)
-			s.UpdateInProgress = true
+			// Another pod follows the template before, so the update has not come to its end.
+			s.Pods = append(s.Pods, podOf(9, fromTemplate("before")))
+			s.Clique.Status.UpdateProgress = &grovev1alpha1.PodCliqueUpdateProgress{PodTemplateHash: "hash"}
 			got := DecideClique(s, now).Status
 			expect(t, "breach", tc.want, conditionOf(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
 			expect(t, "was available", tc.wantWas, got.WasAvailable)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
 )
 
 // now is when every decision of the tests is made; a whole second, as times in objects are.
@@ -39,9 +40,11 @@ type cliqueOption func(*grovev1alpha1.PodClique)
 // finds nothing to record unless an option gives it something.
 func newClique(workload grovev1alpha1.WorkloadType, replicas int32, options ...cliqueOption) *grovev1alpha1.PodClique {
 	clique := &grovev1alpha1.PodClique{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "set-0-worker", UID: "clique", Generation: 3},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "set-0-worker", UID: "clique", Generation: 3, Labels: map[string]string{labels.PodTemplateHash: "hash"}},
 		Spec:       grovev1alpha1.PodCliqueSpec{WorkloadType: workload, Replicas: replicas, MinAvailable: ptr.To(replicas)},
-		Status:     grovev1alpha1.PodCliqueStatus{ObservedGeneration: ptr.To[int64](3)},
+		Status: grovev1alpha1.PodCliqueStatus{
+			ObservedGeneration: ptr.To[int64](3), CurrentPodTemplateHash: ptr.To("hash"), CurrentPodCliqueSetGenerationHash: ptr.To("generation"),
+		},
 	}
 	created(replicas)(clique)
 	for _, option := range options {
@@ -204,7 +207,7 @@ var free = Membership{Known: true, Scheduled: true, BaseScheduled: true}
 
 // snapshotOf is a snapshot in which nothing keeps a clique from making its pods.
 func snapshotOf(clique *grovev1alpha1.PodClique, all []Pod) CliqueSnapshot {
-	snapshot := CliqueSnapshot{Clique: clique, Parent: ParentActive, Membership: free, TemplateHash: "hash", Pods: all, OthersDrained: true}
+	snapshot := CliqueSnapshot{Clique: clique, Parent: ParentActive, Membership: free, Turn: CliqueTurn{PodTemplateHash: "hash", GenerationHash: "generation"}, Pods: all, OthersDrained: true}
 	if isTraining(clique) {
 		snapshot.TerminationDelay = new(time.Duration)
 	}

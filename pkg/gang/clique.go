@@ -57,9 +57,6 @@ type CliqueSnapshot struct {
 	Clique     *grovev1alpha1.PodClique
 	Parent     Parent
 	Membership Membership
-	// TemplateHash is that of the set's template: pods made from another one wait for
-	// an update.
-	TemplateHash string
 	// Pods are the pods that the clique controls.
 	Pods []Pod
 	// Lost are indexes of which a live read found no pod.
@@ -70,8 +67,8 @@ type CliqueSnapshot struct {
 	// TerminationDelay is how long a breach may last before the attempt ends; nil when
 	// nothing ends it.
 	TerminationDelay *time.Duration
-	// UpdateInProgress suspends the evaluation of a breach (seed 001).
-	UpdateInProgress bool
+	// Turn is what the levels above let an update of the clique do.
+	Turn CliqueTurn
 	// DeadNodes are nodes that are gone, or that somebody has declared to be out of
 	// service, each with what is known of it: no container on them runs any more.
 	DeadNodes map[string]string
@@ -123,6 +120,7 @@ func DecideClique(s CliqueSnapshot, now time.Time) CliqueDecision {
 		record = observeCreation(s, pods.current, completed, status) || record
 	}
 	count(s, pods, status)
+	record = observeUpdate(s, pods, status, now) || record
 	observeAvailability(s, pods.current, completed, status, now)
 	record = observeSuccess(s, completed, status, now) || record
 	clearCreationProblems(s, pods.current, completed, status)
@@ -176,6 +174,10 @@ func startAttempt(clique *grovev1alpha1.PodClique, status *grovev1alpha1.PodCliq
 	status.CompletedIndexes = ""
 	status.FailedIndexes = nil
 	status.CreatedReplicas = 0
+	if IsUpdating(status) {
+		// All its pods are made anew, from the template that the clique has now.
+		status.UpdateProgress.UpdateEndedAt = ptr.To(metav1.NewTime(now))
+	}
 	meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypeSucceeded)
 	setCondition(&status.Conditions, clique.Generation, now, grovev1alpha1.ConditionTypeMinAvailableBreached,
 		metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable, "a new attempt has begun")
@@ -255,7 +257,7 @@ func count(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus)
 		if pod.Gated {
 			status.ScheduleGatedReplicas++
 		}
-		if pod.TemplateHash == s.TemplateHash {
+		if pod.TemplateHash == s.Turn.PodTemplateHash {
 			status.UpdatedReplicas++
 		}
 		if pod.Ended() {

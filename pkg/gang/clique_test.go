@@ -142,6 +142,8 @@ func TestANewAttemptStartsItsRecordAnew(t *testing.T) {
 		// It never falls, and goes up when the pods of the new attempt have been made.
 		CreatedAttempt: ptr.To[int32](1),
 		HPAPodSelector: ptr.To("selector"),
+		// The template is the clique's, whatever attempt it is in.
+		CurrentPodTemplateHash: ptr.To("hash"), CurrentPodCliqueSetGenerationHash: ptr.To("generation"),
 		// Others wait for them to go.
 		OldReplicas: 3,
 		Conditions: []metav1.Condition{

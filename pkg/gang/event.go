@@ -31,6 +31,12 @@ const (
 	// EventReplicaTerminated: gang termination of a replica, or of a copy of a scaling
 	// group, has been recorded, in Inference.
 	EventReplicaTerminated = "ReplicaTerminated"
+	// EventReplicaRenewed: an update makes a replica anew as a whole.
+	EventReplicaRenewed = "ReplicaRenewed"
+	// EventUpdateStarted and EventUpdateCompleted: pods are brought to a new template, and all
+	// follow it.
+	EventUpdateStarted   = "UpdateStarted"
+	EventUpdateCompleted = "UpdateCompleted"
 	// EventMaxRestartsExceeded: more restarts are needed than are left.
 	EventMaxRestartsExceeded = "MaxRestartsExceeded"
 	// EventMaxRuntimeExceeded: the workload has run for too long.

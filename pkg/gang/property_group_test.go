@@ -34,8 +34,7 @@ func randomGroup(r *rand.Rand) GroupSnapshot {
 	status.ObservedAttempt = int32(r.IntN(3))
 	s := GroupSnapshot{
 		Group: scalingGroup, SetAttempt: max(0, status.ObservedAttempt+oneOf[int32](r, 0, 0, 0, 0, 1, -1)),
-		Parent:           oneOf(r, ParentActive, ParentActive, ParentActive, ParentFailing, ParentFinished, ParentDeleting),
-		UpdateInProgress: chance(r, 5),
+		Parent: oneOf(r, ParentActive, ParentActive, ParentActive, ParentFailing, ParentFinished, ParentDeleting),
 	}
 	if chance(r, 80) {
 		s.TerminationDelay = ptr.To(oneOf(r, time.Second, time.Minute, time.Hour))
@@ -161,7 +160,7 @@ func checkGroup(t *testing.T, snapshot func() string, s GroupSnapshot, d GroupDe
 		}
 	}
 	need := min(ptr.Deref(s.Group.Spec.MinAvailable, 1), s.Group.Spec.Replicas)
-	may := s.Parent == ParentActive && left >= need && !s.UpdateInProgress && s.SetAttempt >= s.Group.Status.ObservedAttempt && s.Group.Spec.WorkloadType == grovev1alpha1.WorkloadTypeInference
+	may := s.Parent == ParentActive && left >= need && !isGroupUpdating(&d.Status) && s.SetAttempt >= s.Group.Status.ObservedAttempt && s.Group.Spec.WorkloadType == grovev1alpha1.WorkloadTypeInference
 	if !may {
 		due, next = nil, time.Time{}
 	}

@@ -108,11 +108,12 @@ func randomPods(r *rand.Rand, clique *grovev1alpha1.PodClique) []Pod {
 func randomCliqueSnapshot(r *rand.Rand) CliqueSnapshot {
 	clique := randomClique(r)
 	s := CliqueSnapshot{
-		Clique: clique, TemplateHash: "hash", Pods: randomPods(r, clique),
+		Clique: clique, Turn: CliqueTurn{PodTemplateHash: "hash", GenerationHash: "generation", Due: clique.Spec.WorkloadType == grovev1alpha1.WorkloadTypeInference && chance(r, 20), MaxUnavailable: int32(r.IntN(4))}, Pods: randomPods(r, clique),
 		Parent:        oneOf(r, ParentActive, ParentActive, ParentActive, ParentFailing, ParentFinished, ParentDeleting),
 		Membership:    Membership{Known: chance(r, 80), Scheduled: chance(r, 50), BaseScheduled: chance(r, 80)},
-		OthersDrained: chance(r, 80), UpdateInProgress: chance(r, 5),
+		OthersDrained: chance(r, 80),
 	}
+	s.Turn.Over = !s.Turn.Due && chance(r, 10)
 	if chance(r, 50) {
 		s.DeadNodes = map[string]string{"gone": "is gone"}
 	}
@@ -294,6 +295,31 @@ func checkCliqueDecision(t *testing.T, snapshot func() string, s CliqueSnapshot,
 		fail("makes pods though others have old ones")
 	}
 	checkReplacement(fail, s, d, exists)
+	checkUpdate(fail, s, d)
+}
+
+// checkUpdate holds that pods of an earlier template go only in their turn, and Ready ones only
+// as far as others are Ready.
+func checkUpdate(fail func(string, ...any), s CliqueSnapshot, d CliqueDecision) {
+	if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || isTraining(s.Clique) {
+		return
+	}
+	current, gone := splitPods(s).current, int32(0)
+	for _, pod := range d.Delete {
+		kept, has := current[pod.Index]
+		if !has || kept.UID != pod.UID || pod.Ended() {
+			continue
+		}
+		if pod.TemplateHash == "hash" || !s.Turn.Due || !s.Membership.Known || s.Clique.Status.UpdateProgress == nil {
+			fail("deletes %s, which has its place", pod.UID)
+		}
+		if pod.Ready {
+			gone++
+		}
+	}
+	if left := readyIn(current) - gone; gone > 0 && left < s.Clique.Spec.Replicas-s.Turn.MaxUnavailable {
+		fail("leaves %d Ready pods of %d, %d may be away", left, s.Clique.Spec.Replicas, s.Turn.MaxUnavailable)
+	}
 }
 
 // checkReplacement holds what is true of pods that take the place of others in Training:

@@ -90,6 +90,11 @@ func copyAnew(index, attempt int32, why string) Event {
 	return Event{"Warning", EventReplicaTerminated, fmt.Sprintf("copy %d of scaling group set-0-g is made anew (attempt %d): %s", index, attempt, why)}
 }
 
+// updatingGroup is in the middle of an update.
+func updatingGroup(s *GroupSnapshot) {
+	s.Group.Status.UpdateProgress = &grovev1alpha1.PodCliqueScalingGroupUpdateProgress{PodCliqueSetGenerationHash: "generation"}
+}
+
 func TestCopiesAreRecycled(t *testing.T) {
 	enough := isFalse(grovev1alpha1.ReasonSufficientAvailableReplicas)
 	tooFew := isTrue(grovev1alpha1.ReasonInsufficientAvailableReplicas)
@@ -195,9 +200,9 @@ func TestCopiesAreRecycled(t *testing.T) {
 		"below a set that fails":      {one().with(func(s *GroupSnapshot) { s.Parent = ParentFailing }), kept},
 		"below a set that is over":    {one().with(func(s *GroupSnapshot) { s.Parent = ParentFinished }), kept},
 		"below a set that is deleted": {one().with(func(s *GroupSnapshot) { s.Parent = ParentDeleting }), kept},
-		"during an update":            {one().with(func(s *GroupSnapshot) { s.UpdateInProgress = true }), kept},
+		"during an update":            {one().with(updatingGroup), kept},
 		"during an update of too many": {
-			copiesOf(2, 2, up("0"), down("1", due)).with(func(s *GroupSnapshot) { s.UpdateInProgress = true }),
+			copiesOf(2, 2, up("0"), down("1", due)).with(updatingGroup),
 			recycling{Breach: summary{metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress}},
 		},
 	}
@@ -308,7 +313,7 @@ func TestABreachOfAGroupIsToldOnce(t *testing.T) {
 		"not in Training, where its cliques tell of theirs": {func(s *GroupSnapshot) { s.Group.Spec.WorkloadType = grovev1alpha1.WorkloadTypeTraining }, nil},
 		"not below a set that is deleted":                   {func(s *GroupSnapshot) { s.Parent = ParentDeleting }, nil},
 		"not while enough copies are left":                  {func(s *GroupSnapshot) { s.Group.Spec.MinAvailable = ptr.To[int32](1) }, nil},
-		"not during an update":                              {func(s *GroupSnapshot) { s.UpdateInProgress = true }, nil},
+		"not during an update":                              {updatingGroup, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -97,10 +98,19 @@ func podsToDelete(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodClique
 		}
 		// In Training a failed pod stays as long as it can, so that it can be looked at.
 		if due := backoffEnds(failed); isTraining(s.Clique) && due.After(now) {
-			next = earliest(next, due)
+			if mayReplace(s, status, due) {
+				next = earliest(next, due)
+			}
 			continue
 		}
 		add(pod)
+	}
+	if s.Parent == ParentActive {
+		for _, pod := range podsToUpdate(s, pods, status) {
+			if !slices.ContainsFunc(remove, func(other Pod) bool { return other.UID == pod.UID }) {
+				add(pod)
+			}
+		}
 	}
 	return remove, next
 }
@@ -130,8 +140,10 @@ func podsToCreate(s CliqueSnapshot, pods podsOf, completed indexset.Set, status 
 			continue
 		}
 		if failed != nil {
-			if due := backoffEnds(failed); due.After(now) {
-				next = earliest(next, due)
+			if due := backoffEnds(failed); due.After(now) && !isOfEarlierTemplate(status, failed) {
+				if mayReplace(s, status, due) {
+					next = earliest(next, due)
+				}
 				continue
 			}
 		}

@@ -100,15 +100,20 @@ func fail(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, reason, messa
 // restart raises the attempt of a replica: its pods go, and are made again when the last
 // is gone.
 func restart(s SetSnapshot, replica *replicaState, breach replicaBreach, status *grovev1alpha1.PodCliqueSetStatus) Event {
-	replica.attempt++
-	replica.restartCause = breach.message
-	replica.running, replica.available, replica.succeeded, replica.ready = false, false, false, 0
+	replica.raise(breach.message)
 	if s.Set.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
 		return Event{corev1.EventTypeWarning, EventReplicaTerminated, fmt.Sprintf("replica %d is made anew (attempt %d): %s", replica.index, replica.attempt, breach.message)}
 	}
 	status.RestartCount++
 	replica.restartCause = fmt.Sprintf("restart %d of %d: %s", status.RestartCount, maxRestarts(s.Set), breach.message)
 	return Event{corev1.EventTypeNormal, EventReplicaRestarting, fmt.Sprintf("replica %d, %s", replica.index, replica.restartCause)}
+}
+
+// raise begins another attempt of a replica, of which nothing exists yet.
+func (r *replicaState) raise(cause string) {
+	r.attempt++
+	r.restartCause = cause
+	r.running, r.available, r.succeeded, r.ready = false, false, false, 0
 }
 
 func causesOfReplicas(replicas []replicaState, due map[int32]replicaBreach) string {

@@ -28,8 +28,8 @@ type GroupSnapshot struct {
 	TerminationDelay *time.Duration
 	// Gate is the StartGate of the replica, nil when there is none.
 	Gate *grovev1alpha1.StartGate
-	// UpdateInProgress suspends the evaluation of a breach (seed 001).
-	UpdateInProgress bool
+	// Turn is what the set lets an update of the group do.
+	Turn GroupTurn
 }
 
 // GroupDecision is what is to be done about one scaling group.
@@ -51,9 +51,11 @@ type GroupDecision struct {
 
 // copyState is what one copy of a scaling group comes to.
 type copyState struct {
-	index                                  int32
-	exists, complete                       bool
-	available, scheduled, updated, wasOnce bool
+	index                         int32
+	exists, complete              bool
+	available, scheduled, wasOnce bool
+	// followsTemplate says that all its cliques do.
+	followsTemplate bool
 	// breached are members that are breached in the copy's attempt, and since when the
 	// first of them is.
 	breached []*grovev1alpha1.PodClique
@@ -82,13 +84,16 @@ func DecideGroup(s GroupSnapshot, now time.Time) GroupDecision {
 	status.Selector = ptr.To(labels.PodsOfScalingGroup(s.Group.Name))
 	copies := observeCopies(s)
 	countCopies(copies, status)
+	if s.Parent == ParentActive {
+		decideGroupUpdate(s, copies, status, now)
+	}
 
 	decision := GroupDecision{}
 	breached, healthy, need := observeGroupAvailability(s, copies, status, now)
 	if event := breachOfGroupBegins(s, status); event != nil {
 		decision.Events = append(decision.Events, *event)
 	}
-	if healthy >= need && s.Parent == ParentActive && s.TerminationDelay != nil && !s.UpdateInProgress && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
+	if healthy >= need && s.Parent == ParentActive && s.TerminationDelay != nil && !isGroupUpdating(status) && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
 		recycle(s, breached, status, now, &decision)
 	}
 	if s.Parent == ParentActive && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
@@ -116,13 +121,14 @@ func observeCopies(s GroupSnapshot) []copyState {
 
 func observeCopy(s GroupSnapshot, index int32, members []*grovev1alpha1.PodClique) copyState {
 	state := copyState{index: index, members: members, exists: len(members) > 0, complete: len(members) >= len(s.Group.Spec.CliqueNames)}
-	state.available, state.scheduled, state.updated, state.wasOnce = state.complete, state.complete, state.complete, state.complete
+	state.available, state.scheduled, state.wasOnce = state.complete, state.complete, state.complete
+	state.followsTemplate = true
 	attempt := s.SetAttempt + CopyAttempt(s.Group, index)
 	for _, clique := range members {
 		current := isIn(clique, attempt)
 		state.available = state.available && current && IsAvailable(clique)
 		state.scheduled = state.scheduled && current && IsScheduled(clique)
-		state.updated = state.updated && clique.Status.UpdatedReplicas >= effectiveMinAvailable(&clique.Spec)
+		state.followsTemplate = state.followsTemplate && followsTemplate(clique, s.Turn.TemplateHashes[clique.Name])
 		state.wasOnce = state.wasOnce && current && (clique.Status.WasAvailable || clique.Spec.Replicas == 0)
 		if breach := breachOf(clique); current && breach != nil {
 			if len(state.breached) == 0 || breach.LastTransitionTime.Before(&state.since) {
@@ -148,7 +154,7 @@ func countCopies(copies []copyState, status *grovev1alpha1.PodCliqueScalingGroup
 		if state.scheduled {
 			status.ScheduledReplicas++
 		}
-		if state.available && state.updated {
+		if state.available && state.followsTemplate {
 			status.UpdatedReplicas++
 		}
 	}
@@ -178,7 +184,7 @@ func observeGroupAvailability(s GroupSnapshot, copies []copyState, status *grove
 		if !slices.ContainsFunc(copies, func(c copyState) bool { return c.wasOnce }) {
 			reason = grovev1alpha1.ReasonNeverAvailable
 		}
-	case s.UpdateInProgress:
+	case isGroupUpdating(status):
 		value, reason = metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress
 	default:
 		value, reason = metav1.ConditionTrue, grovev1alpha1.ReasonInsufficientAvailableReplicas

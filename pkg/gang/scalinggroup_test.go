@@ -15,7 +15,7 @@ import (
 // inCopy makes a clique of one pod a member of a copy of a scaling group.
 func inCopy(index string, options ...cliqueOption) grovev1alpha1.PodClique {
 	clique := member(1, 1, 1, 0, 0)
-	clique.Labels = map[string]string{labels.ScalingGroupReplicaIndex: index}
+	metav1.SetMetaDataLabel(&clique.ObjectMeta, labels.ScalingGroupReplicaIndex, index)
 	for _, option := range options {
 		option(clique)
 	}
@@ -123,7 +123,11 @@ func TestDecideGroup(t *testing.T) {
 				},
 			}
 			before := scalingGroup.DeepCopy()
-			snapshot := GroupSnapshot{Group: scalingGroup, Cliques: tc.cliques}
+			snapshot := GroupSnapshot{Group: scalingGroup, Cliques: tc.cliques, Turn: GroupTurn{TemplateHashes: map[string]string{}}}
+			for i := range tc.cliques {
+				fromWhatIsUpdated(&tc.cliques[i])
+				snapshot.Turn.TemplateHashes[tc.cliques[i].Name] = "hash"
+			}
 			decision := DecideGroup(snapshot, now)
 			status, changed := decision.Status, decision.Changed
 			expect(t, "the group that was read", before, scalingGroup)

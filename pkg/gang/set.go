@@ -71,10 +71,12 @@ func DecideSet(s SetSnapshot, now time.Time) SetDecision {
 	if active && !isFailing(status) {
 		decision = decideAttempts(s, replicas, status, now)
 	}
+	if active && !isFailing(status) {
+		decision.Events = append(decision.Events, decideUpdate(s, replicas, status, now)...)
+	}
 	sum(s, replicas, status)
 	if active {
 		status.ReplicaStatuses = replicaStatuses(s, replicas)
-		setUpdatePending(s, status, now)
 		decision.Events = append(decision.Events, setStartup(s, replicas, status, now)...)
 		decision.Events = append(decision.Events, decidePhase(s, replicas, status, now)...)
 		setRestarting(s, replicas, status, now)
@@ -94,7 +96,12 @@ type replicaState struct {
 	running   bool
 	available bool
 	succeeded bool
-	updated   bool
+	// updated says that all pods follow the template.
+	updated bool
+	// breached says that a clique or scaling group lacks pods that it had.
+	breached bool
+	// scheduled is how many pods have a node.
+	scheduled int32
 	pods      int32
 	ready     int32
 	cliques   []cliqueState
@@ -154,11 +161,13 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 			// The clique's status may be of before a scale-in.
 			ready = min(Available(object), wanted)
 			state.running = state.running || object.Status.RunningReplicas > 0
+			state.breached = state.breached || isBreached(object.Status.Conditions)
+			state.scheduled += object.Status.ScheduledReplicas
 		}
 		state.pods += wanted
 		state.ready += ready
 		state.succeeded = state.succeeded && current && meta.IsStatusConditionTrue(object.Status.Conditions, grovev1alpha1.ConditionTypeSucceeded)
-		state.updated = state.updated && object != nil && object.Status.UpdatedReplicas >= effectiveMinAvailable(&object.Spec)
+		state.updated = state.updated && state.cliques[len(state.cliques)-1].isUpdated(s.Set)
 		if expected.Group == nil {
 			state.available = state.available && ok
 			continue
@@ -176,6 +185,9 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 	}
 	for i := range s.Set.Spec.Template.PodCliqueScalingGroups {
 		group := &s.Set.Spec.Template.PodCliqueScalingGroups[i]
+		if object := s.groupObject(index, group); object != nil {
+			state.breached = state.breached || isBreached(object.Status.Conditions)
+		}
 		availableCopies := sizes(index, group) - int32(len(unavailableCopies[group.Name]))
 		state.available = state.available && availableCopies >= min(ptr.Deref(group.MinAvailable, 1), sizes(index, group))
 	}
@@ -294,23 +306,6 @@ func allSucceeded(replicas []replicaState) bool {
 	return len(replicas) > 0
 }
 
-// setUpdatePending says that running pods do not follow the template.
-func setUpdatePending(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, now time.Time) {
-	var pending []string
-	for _, name := range slices.Sorted(maps.Keys(s.Cliques)) {
-		clique := s.Cliques[name]
-		if clique.Status.ObservedAttempt == clique.Spec.Attempt && clique.Status.Replicas > 0 && clique.Status.UpdatedReplicas < clique.Status.Replicas {
-			pending = append(pending, clique.Name)
-		}
-	}
-	if len(pending) == 0 {
-		meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypeUpdatePending)
-		return
-	}
-	setCondition(&status.Conditions, s.Set.Generation, now, grovev1alpha1.ConditionTypeUpdatePending, metav1.ConditionTrue, grovev1alpha1.ReasonTemplateChanged,
-		fmt.Sprintf("pods of %d cliques were made from an earlier template: %s", len(pending), pending[0]))
-}
-
 // setStuck tells of cliques whose pods do not go though they were deleted.
 func setStuck(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, now time.Time) {
 	var stuck []string
@@ -331,6 +326,9 @@ func setStuck(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, now time.
 func withoutSetCounts(status *grovev1alpha1.PodCliqueSetStatus) *grovev1alpha1.PodCliqueSetStatus {
 	out := status.DeepCopy()
 	out.AvailablePods = 0
+	if pending := meta.FindStatusCondition(out.Conditions, grovev1alpha1.ConditionTypeUpdatePending); pending != nil {
+		pending.Message = ""
+	}
 	for i := range out.ReplicaStatuses {
 		if waiting := out.ReplicaStatuses[i].WaitingFor; waiting != nil {
 			waiting.Have, waiting.Message = 0, ""

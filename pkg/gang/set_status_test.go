@@ -123,6 +123,10 @@ func TestCountersOfASet(t *testing.T) {
 			tc.set.Status.Replicas, tc.set.Status.AvailableReplicas, tc.set.Status.UpdatedReplicas = 9, 9, 9
 			tc.set.Status.SucceededReplicas, tc.set.Status.Pods, tc.set.Status.AvailablePods = 9, 9, 9
 			s := setOf(tc.set, tc.existing)
+			hashed(tc.set, "hash")
+			for _, clique := range s.Cliques {
+				fromWhatIsUpdated(clique)
+			}
 			for group, n := range tc.sizes {
 				s.Groups[group] = &grovev1alpha1.PodCliqueScalingGroup{Spec: grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: n}}
 			}
@@ -339,39 +343,6 @@ func TestInferenceTellsOfFiftyReplicas(t *testing.T) {
 
 	pcs.Spec.WorkloadType = grovev1alpha1.WorkloadTypeTraining
 	expect(t, "in Training", 70, len(DecideSet(setOf(pcs, nil), now).Status.ReplicaStatuses))
-}
-
-func TestUpdatePending(t *testing.T) {
-	pending := isTrue(grovev1alpha1.ReasonTemplateChanged)
-	was := func(pcs *grovev1alpha1.PodCliqueSet) {
-		meta.SetStatusCondition(&pcs.Status.Conditions, metav1.Condition{Type: grovev1alpha1.ConditionTypeUpdatePending, Status: metav1.ConditionTrue, Reason: "R"})
-	}
-	tests := map[string]struct {
-		set      *grovev1alpha1.PodCliqueSet
-		existing have
-		want     summary
-		message  string
-	}{
-		"all pods follow the template": {set: pair(was), existing: allOf(pair(), scheduledPods(1), updatedPods(1))},
-		"no pod exists":                {set: pair(was), existing: allOf(pair())},
-		"a pod does not": {
-			set: pair(), existing: allOf(pair(), scheduledPods(1), updatedPods(1)).but("set-0-worker", scheduledPods(2), updatedPods(1)),
-			want: pending, message: "pods of 1 cliques were made from an earlier template: set-0-worker",
-		},
-		"pods of two cliques do not": {
-			set: pair(), existing: allOf(pair(), scheduledPods(1)), want: pending, message: "pods of 2 cliques were made from an earlier template: set-0-launcher",
-		},
-		"pods of the attempt before go anyway": {set: pair(was), existing: allOf(pair(), scheduledPods(1), attempt(1))},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := DecideSet(setOf(tc.set, tc.existing), now).Status
-			expect(t, "condition", tc.want, conditionOf(got.Conditions, grovev1alpha1.ConditionTypeUpdatePending))
-			if c := meta.FindStatusCondition(got.Conditions, grovev1alpha1.ConditionTypeUpdatePending); c != nil {
-				expect(t, "message", tc.message, c.Message)
-			}
-		})
-	}
 }
 
 func TestUrgentOfASet(t *testing.T) {

@@ -119,7 +119,7 @@ func TestGroveManifestIsWarnedOfWhatNothingActsOn(t *testing.T) {
 		got.Insert(path)
 	}
 	want := sets.New(
-		"spec.updateStrategy", "spec.template.topologyConstraint",
+		"spec.template.topologyConstraint",
 		"spec.template.resourceClaimTemplates", "spec.template.resourceSharing",
 		"spec.template.cliques[0].spec.autoScalingConfig", "spec.template.cliques[1].topologyConstraint", "spec.template.cliques[1].resourceSharing",
 		"spec.template.podCliqueScalingGroups[0].scaleConfig", "spec.template.podCliqueScalingGroups[0].topologyConstraint", "spec.template.podCliqueScalingGroups[0].resourceSharing",

@@ -161,7 +161,7 @@ func (l *life) passClique(clique *grovev1alpha1.PodClique) time.Time {
 	index, have := l.replicaOf(clique)
 	attempt := gang.ReplicaAttempt(l.set, index)
 	s := gang.CliqueSnapshot{
-		Clique: clique, Parent: gang.ParentOf(l.set), TemplateHash: gang.TemplateHash(l.set, gang.TemplateOf(l.set, clique).Name),
+		Clique: clique, Parent: gang.ParentOf(l.set), Turn: gang.TurnOf(l.set, clique, index, have.groups[clique.Labels[labels.ScalingGroup]]),
 		TerminationDelay: gang.TerminationDelay(l.set, clique), Pods: l.podsOf(clique.UID), Membership: l.membership(clique, have),
 	}
 	s.Lost = gang.MissingIndexes(clique, s.Pods)

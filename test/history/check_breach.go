@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 )
 
@@ -64,7 +65,7 @@ func checkSetTermination(w *world, f *Findings, set *story, before, rev *Revisio
 		return slices.DeleteFunc(slices.Clone(cliques), func(c *cliqueStory) bool { return c.replica != replica })
 	}
 	for _, replica := range setOf(rev).Status.ReplicaStatuses {
-		if replica.Attempt > replicaAttempt(before, replica.Index) {
+		if replica.Attempt > replicaAttempt(before, replica.Index) && !w.isRenewed(set, rev, replica.Index) {
 			t := termination{w, setOf(rev), rev, ofReplica(replica.Index)}
 			t.check(f, "replica %d of %s is restarted", replica.Index, set.name)
 		}
@@ -74,6 +75,24 @@ func checkSetTermination(w *world, f *Findings, set *story, before, rev *Revisio
 		t := termination{w, setOf(rev), rev, cliques}
 		t.check(f, "%s fails", set.name)
 	}
+}
+
+// isRenewed says that an update makes a replica anew, for its gangs had another priority class.
+func (w *world) isRenewed(set *story, rev *Revision, replica int32) bool {
+	progress := setOf(rev).Status.UpdateProgress
+	if progress == nil || !slices.ContainsFunc(progress.CurrentlyUpdating, func(p grovev1alpha1.PodCliqueSetReplicaUpdateProgress) bool {
+		return p.ReplicaIndex == replica && p.UpdateEndedAt == nil
+	}) {
+		return false
+	}
+	return slices.ContainsFunc(w.of(Gang), func(podGang *story) bool {
+		before := podGang.before(rev)
+		if before == nil {
+			return false
+		}
+		index, _ := labels.ParseIndex(before.Object.GetLabels()[labels.ReplicaIndex])
+		return index == replica && metav1.IsControlledBy(before.Object, setOf(rev)) && gangOf(before).Spec.PriorityClassName != setOf(rev).Spec.Template.PriorityClassName
+	})
 }
 
 func checkCopyTermination(w *world, f *Findings, group *story, before, rev *Revision) {

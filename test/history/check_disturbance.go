@@ -53,9 +53,15 @@ func (p *podStory) hadEnded(at *Revision) bool {
 	return before != nil && hasEnded(before)
 }
 
-// reason says that a state of its clique is a reason to delete a pod: the clique goes, a
-// higher attempt, a smaller size, or a recorded failure of this very pod.
+// reason says that a state of its clique is a reason to delete a pod: an update to another
+// template, or what ends it otherwise.
 func (p *podStory) reason(r *Revision) bool {
+	return p.isReplaced(r) || p.endsOtherwise(r)
+}
+
+// endsOtherwise says that a state of its clique ends a pod: the clique goes, a higher
+// attempt, a smaller size, or a recorded failure of this very pod.
+func (p *podStory) endsOtherwise(r *Revision) bool {
 	clique := cliqueOf(r)
 	return isGoing(r) || clique.Status.ObservedAttempt > p.attempt || clique.Spec.Replicas <= p.index ||
 		slices.ContainsFunc(clique.Status.FailedIndexes, func(failed grovev1alpha1.FailedIndex) bool { return failed.PodUID == p.uid })

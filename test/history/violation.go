@@ -8,7 +8,7 @@ import (
 
 // Violation is a place where the history breaks an invariant.
 type Violation struct {
-	// Invariant is its number: I1 to I18.
+	// Invariant is its number: I1 to I19.
 	Invariant string
 	// Revision is where it shows.
 	Revision *Revision
@@ -65,7 +65,7 @@ func Check(log *Log) Findings {
 	return checkAll(log,
 		checkRestarts, checkWriteAhead, checkTerminal, checkSuccess, checkStartTime, checkMaxRuntime,
 		checkAvailability, checkTermination, checkOnePodPerIndex, checkOldPodsFirst, checkGangs, checkStages, checkGates,
-		checkTrainingSpec, checkDisturbance, checkLeaks)
+		checkTrainingSpec, checkDisturbance, checkUpdates, checkLeaks)
 }
 
 // CheckGates looks only for what breaks I12 at start gates.

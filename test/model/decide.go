@@ -115,7 +115,7 @@ func (m *Model) decideClique(key cliqueKey) (cliqueDecision, error) {
 	object := m.cliques.objects[key.clique]
 	first, _ := m.numbers(int(key.which))
 	snapshot := gang.CliqueSnapshot{
-		Clique: object, Parent: key.parent, TemplateHash: templateHash,
+		Clique: object, Parent: key.parent, Turn: gang.CliqueTurn{PodTemplateHash: templateHash},
 		Membership: gang.Membership{Known: true, Scheduled: true, BaseScheduled: true},
 		Pods:       m.gangPods(&key.pods, key.tick),
 

@@ -80,6 +80,7 @@ type PodCliqueUpdateProgress struct {
 	UpdateEndedAt              *metav1.Time
 	PodCliqueSetGenerationHash string
 	PodTemplateHash            string
+	ReadyReplicas              int32
 	ReadyPodsSelectedToUpdate  *PodsSelectedToUpdate
 }
 

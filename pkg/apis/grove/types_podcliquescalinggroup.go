@@ -69,5 +69,6 @@ type PodCliqueScalingGroupUpdateProgress struct {
 // ReplicaIndicesSelectedToUpdate names the copies that an update replaces.
 type ReplicaIndicesSelectedToUpdate struct {
 	Current   int32
+	Updating  []int32
 	Completed []int32
 }

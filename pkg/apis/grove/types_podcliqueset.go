@@ -48,7 +48,8 @@ const (
 
 // PodCliqueSetUpdateStrategy says how pods follow a changed template.
 type PodCliqueSetUpdateStrategy struct {
-	Type UpdateStrategyType
+	Type           UpdateStrategyType
+	MaxUnavailable *int32
 }
 
 // TrainingSpec bounds a training workload (seed 000).
@@ -199,6 +200,7 @@ type CliqueHash struct {
 type PodCliqueSetUpdateProgress struct {
 	UpdateStartedAt                    metav1.Time
 	UpdateEndedAt                      *metav1.Time
+	PodCliqueSetGenerationHash         string
 	UpdatedPodCliquesCount             int32
 	TotalPodCliquesCount               int32
 	UpdatedPodCliqueScalingGroupsCount int32
@@ -210,5 +212,6 @@ type PodCliqueSetUpdateProgress struct {
 type PodCliqueSetReplicaUpdateProgress struct {
 	ReplicaIndex    int32
 	UpdateStartedAt metav1.Time
+	WasAvailable    bool
 	UpdateEndedAt   *metav1.Time
 }

@@ -109,8 +109,8 @@ func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodCliqu
 	o.snapshot.Parent = gang.ParentDeleting
 	if o.set != nil {
 		o.snapshot.Parent = gang.ParentOf(o.set)
-		if template := gang.TemplateOf(o.set, clique); template != nil {
-			o.snapshot.TemplateHash = gang.TemplateHash(o.set, template.Name)
+		if o.snapshot.Turn, err = r.turnOf(ctx, o.set, clique); err != nil {
+			return nil, err
 		}
 		o.snapshot.TerminationDelay = gang.TerminationDelay(o.set, clique)
 	}
@@ -173,6 +173,19 @@ func (r *Reconciler) setOf(ctx context.Context, clique *grovev1alpha1.PodClique)
 		}
 	}
 	return nil, nil
+}
+
+// turnOf is what the levels above let an update of the clique do.
+func (r *Reconciler) turnOf(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique) (gang.CliqueTurn, error) {
+	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
+	var group *grovev1alpha1.PodCliqueScalingGroup
+	if name := clique.Labels[labels.ScalingGroup]; name != "" && gang.IsReplicaInTurn(pcs, replica) {
+		group = &grovev1alpha1.PodCliqueScalingGroup{}
+		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: clique.Namespace, Name: name}, group); client.IgnoreNotFound(err) != nil {
+			return gang.CliqueTurn{}, fmt.Errorf("read scaling group %s: %w", name, err)
+		}
+	}
+	return gang.TurnOf(pcs, clique, replica, group), nil
 }
 
 // membership reads the gangs that the clique's pods are scheduled with.
@@ -266,6 +279,11 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 		}
 		if current == nil || gang.ParentOf(current) != o.snapshot.Parent || attemptOf(current, clique) != attemptOf(o.set, clique) {
 			log.FromContext(ctx).V(1).Info("The cached set is out of date", "set", o.set.Name)
+			return nil
+		}
+		if o.snapshot.Turn.Due && (current.Generation != o.set.Generation || !gang.SameTurns(current, o.set)) {
+			// What is replaced now might be of a template that nobody wants any more.
+			log.FromContext(ctx).V(1).Info("The update that the cache shows is out of date", "set", o.set.Name)
 			return nil
 		}
 	}

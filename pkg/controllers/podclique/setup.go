@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -36,6 +35,8 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 			handler.TypedEnqueueRequestsFromMapFunc(r.cliquesOfGang), gangChanged())).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodCliqueSet{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.cliquesOfSet), parentChanged())).
+		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodCliqueScalingGroup{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.cliquesOfGroup), turnsChanged())).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodClique{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.siblings), drained())).
 		WatchesRawSource(source.Kind(cache, &corev1.Node{},
@@ -60,7 +61,17 @@ func parentChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueSet] {
 		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueSet]) bool {
 			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
 				gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew) ||
-				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew)
+				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew) ||
+				!gang.SameTurns(e.ObjectOld, e.ObjectNew)
+		},
+	}
+}
+
+// turnsChanged lets through scaling groups whose update has come to other copies.
+func turnsChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueScalingGroup] {
+	return predicate.TypedFuncs[*grovev1alpha1.PodCliqueScalingGroup]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueScalingGroup]) bool {
+			return !gang.SameCopyTurns(e.ObjectOld, e.ObjectNew)
 		},
 	}
 }
@@ -119,13 +130,21 @@ func (r *Reconciler) cliquesOfGang(ctx context.Context, podGang *schedulerv1alph
 }
 
 func (r *Reconciler) cliquesOfSet(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet) []reconcile.Request {
+	return r.cliquesOf(ctx, pcs)
+}
+
+func (r *Reconciler) cliquesOfGroup(ctx context.Context, group *grovev1alpha1.PodCliqueScalingGroup) []reconcile.Request {
+	return r.cliquesOf(ctx, group)
+}
+
+func (r *Reconciler) cliquesOf(ctx context.Context, owner client.Object) []reconcile.Request {
 	var cliques grovev1alpha1.PodCliqueList
-	if err := r.Cache.List(ctx, &cliques, index.OwnedBy(pcs.Namespace, pcs.UID)...); err != nil {
+	if err := r.Cache.List(ctx, &cliques, index.OwnedBy(owner.GetNamespace(), owner.GetUID())...); err != nil {
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(cliques.Items))
 	for i := range cliques.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pcs.Namespace, Name: cliques.Items[i].Name}})
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cliques.Items[i])})
 	}
 	return requests
 }

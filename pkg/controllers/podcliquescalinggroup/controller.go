@@ -104,6 +104,7 @@ func snapshotOf(pcs *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueS
 		SetAttempt:       gang.ReplicaAttempt(pcs, replica),
 		Parent:           gang.ParentOf(pcs),
 		TerminationDelay: gang.GroupTerminationDelay(pcs, group),
+		Turn:             gang.TurnOfGroup(pcs, replica, members),
 	}
 }
 

@@ -48,13 +48,14 @@ func (r *Reconciler) groupsOfGate(ctx context.Context, gate *grovev1alpha1.Start
 }
 
 // setChanged lets through what a group's decision depends on: the delays, the parent's
-// state and the attempts.
+// state, the attempts, and whose turn in an update it is.
 func setChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueSet] {
 	return predicate.TypedFuncs[*grovev1alpha1.PodCliqueSet]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueSet]) bool {
 			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
 				gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew) ||
-				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew)
+				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew) ||
+				!gang.SameTurns(e.ObjectOld, e.ObjectNew)
 		},
 	}
 }

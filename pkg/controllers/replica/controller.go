@@ -147,7 +147,8 @@ func isOrphaning(pcs *grovev1alpha1.PodCliqueSet) bool {
 func agree(cached, current *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	return current != nil && cached.Generation == current.Generation &&
 		gang.ParentOf(cached) == gang.ParentOf(current) &&
-		gang.ReplicaAttempt(cached, replica) == gang.ReplicaAttempt(current, replica)
+		gang.ReplicaAttempt(cached, replica) == gang.ReplicaAttempt(current, replica) &&
+		gang.SameTurns(cached, current)
 }
 
 func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {

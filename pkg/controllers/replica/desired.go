@@ -106,6 +106,29 @@ func desiredClique(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique
 	}
 }
 
+// updatedClique is a PodClique that exists as it should be, nil when it is so already. It is
+// raised to its attempt, and takes the template as it is now when that is due. Its size is its
+// own: an autoscaler's, or somebody's who has scaled it.
+func updatedClique(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique, group *grovev1alpha1.PodCliqueScalingGroup, clique *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
+	attempt := max(desiredAttempt(pcs, expected, group), clique.Spec.Attempt)
+	raised := attempt > clique.Spec.Attempt
+	// Whatever makes all its pods anew in the middle of an update makes them from the new template.
+	takes := gang.TakesTemplate(pcs, expected.Replica, group, expected.Copy, expected.Group != nil) ||
+		(raised && gang.IsReplicaInTurn(pcs, expected.Replica))
+	takes = takes && gang.PodTemplateHash(clique) != gang.TemplateHash(pcs, expected.Template.Name)
+	if !raised && !takes {
+		return nil
+	}
+	out := clique.DeepCopy()
+	if takes {
+		want := desiredClique(pcs, expected, group)
+		out.Labels, out.Annotations = want.Labels, want.Annotations
+		out.Spec.PodSpec = want.Spec.PodSpec
+	}
+	out.Spec.Attempt = attempt
+	return out
+}
+
 // desiredAttempt is the sum of the attempts of the replica and of the copy (D3).
 func desiredAttempt(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique, group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 	return gang.ReplicaAttempt(pcs, expected.Replica) + gang.CopyAttempt(group, expected.Copy)
@@ -113,7 +136,8 @@ func desiredAttempt(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedCliqu
 
 // desiredGang is a PodGang as it should be. It references the pods below each clique's
 // minimum: their names follow from the cliques' UIDs. A member that is held keeps what the
-// gang that exists in the same attempt says of it; complete is false when there is none.
+// gang that exists in the same attempt says of it; complete is false when there is none. Its
+// priority class changes with an attempt that an update begins: pods of one gang have the same.
 func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan, existing *schedulerv1alpha1.PodGang) (out *schedulerv1alpha1.PodGang, complete bool) {
 	gangLabels := labels.ForReplica(plan.name, pcs.Name, labels.ComponentPodGang, replica)
 	gangLabels[labels.RestartAttempt] = labels.Index(plan.attempt)
@@ -131,6 +155,9 @@ func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan,
 			OwnerReferences: []metav1.OwnerReference{ownedBySet(pcs)},
 		},
 		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: priorityOf(pcs, plan)},
+	}
+	if existing != nil && (gang.GangAttempt(existing) >= plan.attempt || !gang.TakesTemplate(pcs, replica, nil, 0, false)) {
+		out.Spec.PriorityClassName = existing.Spec.PriorityClassName
 	}
 	carry(out, pcs)
 	for _, member := range plan.members {
@@ -157,19 +184,14 @@ func schedulerOf(plan *gangPlan) string {
 	return corev1.DefaultSchedulerName
 }
 
-// priorityOf is the class of a gang: the set's, else that of its pods, which are all the
-// same where the scheduler wants it so. A group of another class than its pods is refused
-// by kube-scheduler (D23).
+// priorityOf is the class of a new gang. A group of another class than its pods is refused by
+// kube-scheduler (D23).
 func priorityOf(pcs *grovev1alpha1.PodCliqueSet, plan *gangPlan) string {
-	if class := pcs.Spec.Template.PriorityClassName; class != "" {
-		return class
-	}
+	specs := make([]*grovev1alpha1.PodCliqueSpec, 0, len(plan.members))
 	for _, member := range plan.members {
-		if class := member.clique.Spec.PodSpec.PriorityClassName; class != "" {
-			return class
-		}
+		specs = append(specs, &member.clique.Spec)
 	}
-	return ""
+	return gang.PriorityClass(pcs, specs)
 }
 
 // podsOfGang are the pods of a clique that are scheduled with its gang.

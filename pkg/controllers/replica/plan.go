@@ -155,9 +155,8 @@ func planCliques(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 			own.incomplete = true
 			continue
 		}
-		if attempt := desiredAttempt(pcs, want, group); attempt > clique.Spec.Attempt {
-			clique = clique.DeepCopy()
-			clique.Spec.Attempt = attempt
+		if updated := updatedClique(pcs, want, group, clique); updated != nil {
+			clique = updated
 			p.update = append(p.update, clique)
 		}
 		own.members = append(own.members, gangMember{clique: clique, held: held[want.Name]})

@@ -85,7 +85,8 @@ func setChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueSet] {
 				gang.ParentOf(e.ObjectOld) != gang.ParentOf(e.ObjectNew) ||
 				!carriesSame(e.ObjectOld, e.ObjectNew) ||
 				gang.SumOfAttempts(e.ObjectOld) != gang.SumOfAttempts(e.ObjectNew) ||
-				!gang.HaveSameStages(e.ObjectOld, e.ObjectNew)
+				!gang.HaveSameStages(e.ObjectOld, e.ObjectNew) ||
+				!gang.SameTurns(e.ObjectOld, e.ObjectNew)
 		},
 	}
 }
@@ -112,11 +113,12 @@ func cliqueChanged() predicate.TypedPredicate[*grovev1alpha1.PodClique] {
 	})
 }
 
-// groupChanged lets through what changes the plan, and copies that are recycled.
+// groupChanged lets through what changes the plan, and copies that are recycled or updated.
 func groupChanged() predicate.TypedPredicate[*grovev1alpha1.PodCliqueScalingGroup] {
 	return predicate.Or[*grovev1alpha1.PodCliqueScalingGroup](childChanged[*grovev1alpha1.PodCliqueScalingGroup](), predicate.TypedFuncs[*grovev1alpha1.PodCliqueScalingGroup]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*grovev1alpha1.PodCliqueScalingGroup]) bool {
-			return !apiequality.Semantic.DeepEqual(e.ObjectOld.Status.ReplicaAttempts, e.ObjectNew.Status.ReplicaAttempts)
+			return !apiequality.Semantic.DeepEqual(e.ObjectOld.Status.ReplicaAttempts, e.ObjectNew.Status.ReplicaAttempts) ||
+				!gang.SameCopyTurns(e.ObjectOld, e.ObjectNew)
 		},
 	})
 }

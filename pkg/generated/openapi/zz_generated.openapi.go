@@ -1877,6 +1877,13 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueSetReplicaUpdateProgress(ref common
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"wasAvailable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "wasAvailable says that the replica was available then: the next one waits until it is so again.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"updateEndedAt": {
 						SchemaProps: spec.SchemaProps{
 							Description: "updateEndedAt is when its update ended.",
@@ -2328,8 +2335,15 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueSetUpdateProgress(ref common.Refere
 					},
 					"updateEndedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateEndedAt is when all pods followed the template.",
+							Description: "updateEndedAt is when all pods followed the template, or, with OnDelete, when it was left to others to delete them.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"podCliqueSetGenerationHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "podCliqueSetGenerationHash is the set's hash that the update goes to.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 					"updatedPodCliquesCount": {
@@ -2406,6 +2420,13 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueSetUpdateStrategy(ref common.Refere
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"OnDelete", "RollingRecreate"},
+						},
+					},
+					"maxUnavailable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxUnavailable is how many pods of a standalone clique, and how many copies of a scaling group, an update by RollingRecreate may keep from being available at once. At least 1, which is also what nil means: pods are replaced in place, on the room that they have.",
+							Type:        []string{"integer"},
+							Format:      "int32",
 						},
 					},
 				},
@@ -2825,9 +2846,16 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueUpdateProgress(ref common.Reference
 							Format:      "",
 						},
 					},
+					"readyReplicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "readyReplicas is how many pods were Ready when the update began: it ends when as many are again, all of the new template.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 					"readyPodsSelectedToUpdate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "readyPodsSelectedToUpdate are Ready pods that the update replaces.",
+							Description: "readyPodsSelectedToUpdate is Grove's, and not filled here: which pods are replaced follows from their labels, and updatedReplicas says how many have been.",
 							Ref:         ref(v1alpha1.PodsSelectedToUpdate{}.OpenAPIModelName()),
 						},
 					},
@@ -2939,10 +2967,29 @@ func schema_pkg_apis_grove_v1alpha1_ReplicaIndicesSelectedToUpdate(ref common.Re
 				Properties: map[string]spec.Schema{
 					"current": {
 						SchemaProps: spec.SchemaProps{
-							Description: "current is the copy that is being replaced.",
+							Description: "current is the first of the copies that are being replaced, or the last that was.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
+						},
+					},
+					"updating": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "updating are the copies that are being replaced.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"integer"},
+										Format: "int32",
+									},
+								},
+							},
 						},
 					},
 					"completed": {

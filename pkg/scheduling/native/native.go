@@ -41,8 +41,11 @@ func New(c client.Client) *Backend {
 // Name of the back end.
 func (*Backend) Name() string { return "native" }
 
-// PreparePod puts a pod into the gang's group, which may be created later than the pod.
+// PreparePod puts a pod into the gang's group, which may be created later than the pod, and
+// gives it the group's priority class: one of another is never placed. The set's may be new,
+// and reach this gang only with its next attempt.
 func (*Backend) PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) {
+	pod.Spec.PriorityClassName = gang.Spec.PriorityClassName
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))}
 }
 

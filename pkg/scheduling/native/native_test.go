@@ -105,8 +105,10 @@ func TestPreparePodPutsAPodIntoTheGroup(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}}
 	New(nil).PreparePod(pod, gang)
 	expect(t, "pod", &corev1.Pod{Spec: corev1.PodSpec{
-		NodeSelector:    map[string]string{"zone": "a"},
-		SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))},
+		NodeSelector: map[string]string{"zone": "a"},
+		// The group's, which is not always the set's.
+		PriorityClassName: "high",
+		SchedulingGroup:   &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))},
 	}}, pod)
 }
 

@@ -119,8 +119,8 @@ const (
 	// ConditionTypeStartupPolicyCompleted is on PodCliqueSet with startupPolicy InOrder:
 	// every clique has started.
 	ConditionTypeStartupPolicyCompleted = "StartupPolicyCompleted"
-	// ConditionTypeUpdatePending is on PodCliqueSet: the template has changed and the
-	// running pods do not follow it yet.
+	// ConditionTypeUpdatePending is on PodCliqueSet in Inference: True while running pods do
+	// not follow the template, and how far their update has come; False when all do.
 	ConditionTypeUpdatePending = "UpdatePending"
 	// ConditionTypeRestarting is on PodCliqueSet once a replica, or a copy of a scaling group,
 	// has been restarted: True until every replica that was is available again.
@@ -188,6 +188,11 @@ const (
 	ReasonForeignPod = "ForeignPod"
 	// ReasonForeignConfigMap: the name of a gate's ConfigMap is held by another owner's.
 	ReasonForeignConfigMap = "ForeignConfigMap"
-	// ReasonTemplateChanged: UpdatePending is True.
-	ReasonTemplateChanged = "TemplateChanged"
+	// ReasonRollingUpdate: UpdatePending is True, pods are replaced.
+	ReasonRollingUpdate = "RollingUpdate"
+	// ReasonWaitingForDeletion: UpdatePending is True, pods are replaced when somebody deletes
+	// them.
+	ReasonWaitingForDeletion = "WaitingForDeletion"
+	// ReasonPodsFollowTemplate: UpdatePending is False.
+	ReasonPodsFollowTemplate = "PodsFollowTemplate"
 )

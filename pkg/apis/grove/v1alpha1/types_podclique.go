@@ -185,7 +185,12 @@ type PodCliqueUpdateProgress struct {
 	// podTemplateHash is the clique's hash that the update goes to.
 	// +optional
 	PodTemplateHash string `json:"podTemplateHash,omitempty"`
-	// readyPodsSelectedToUpdate are Ready pods that the update replaces.
+	// readyReplicas is how many pods were Ready when the update began: it ends when as many are
+	// again, all of the new template.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// readyPodsSelectedToUpdate is Grove's, and not filled here: which pods are replaced
+	// follows from their labels, and updatedReplicas says how many have been.
 	// +optional
 	ReadyPodsSelectedToUpdate *PodsSelectedToUpdate `json:"readyPodsSelectedToUpdate,omitempty"`
 }

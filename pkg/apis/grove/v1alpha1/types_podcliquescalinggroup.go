@@ -140,9 +140,13 @@ type PodCliqueScalingGroupUpdateProgress struct {
 
 // ReplicaIndicesSelectedToUpdate names the copies that an update replaces.
 type ReplicaIndicesSelectedToUpdate struct {
-	// current is the copy that is being replaced.
+	// current is the first of the copies that are being replaced, or the last that was.
 	// +optional
 	Current int32 `json:"current"`
+	// updating are the copies that are being replaced.
+	// +optional
+	// +listType=atomic
+	Updating []int32 `json:"updating,omitempty"`
 	// completed are the copies that have been replaced.
 	// +optional
 	// +listType=atomic

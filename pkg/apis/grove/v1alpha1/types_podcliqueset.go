@@ -79,6 +79,11 @@ type PodCliqueSetUpdateStrategy struct {
 	// type defaults to RollingRecreate.
 	// +optional
 	Type UpdateStrategyType `json:"type,omitempty"`
+	// maxUnavailable is how many pods of a standalone clique, and how many copies of a scaling
+	// group, an update by RollingRecreate may keep from being available at once. At least 1,
+	// which is also what nil means: pods are replaced in place, on the room that they have.
+	// +optional
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 
 // TrainingSpec bounds a training workload.
@@ -396,9 +401,13 @@ type PodCliqueSetUpdateProgress struct {
 	// updateStartedAt is when the update began.
 	// +optional
 	UpdateStartedAt metav1.Time `json:"updateStartedAt,omitempty"`
-	// updateEndedAt is when all pods followed the template.
+	// updateEndedAt is when all pods followed the template, or, with OnDelete, when it was left
+	// to others to delete them.
 	// +optional
 	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
+	// podCliqueSetGenerationHash is the set's hash that the update goes to.
+	// +optional
+	PodCliqueSetGenerationHash string `json:"podCliqueSetGenerationHash,omitempty"`
 	// updatedPodCliquesCount is how many standalone PodCliques follow the template.
 	// +optional
 	UpdatedPodCliquesCount int32 `json:"updatedPodCliquesCount"`
@@ -425,6 +434,10 @@ type PodCliqueSetReplicaUpdateProgress struct {
 	// updateStartedAt is when its update began.
 	// +optional
 	UpdateStartedAt metav1.Time `json:"updateStartedAt,omitempty"`
+	// wasAvailable says that the replica was available then: the next one waits until it is so
+	// again.
+	// +optional
+	WasAvailable bool `json:"wasAvailable,omitempty"`
 	// updateEndedAt is when its update ended.
 	// +optional
 	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`

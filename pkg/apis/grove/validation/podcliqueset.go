@@ -31,6 +31,9 @@ func validatePodCliqueSetSpec(pcs *grove.PodCliqueSet, path *field.Path) field.E
 	errs = append(errs, fields.Enum(spec.WorkloadType, path.Child("workloadType"), grove.WorkloadTypeInference, grove.WorkloadTypeTraining)...)
 	if spec.UpdateStrategy != nil {
 		errs = append(errs, fields.Enum(spec.UpdateStrategy.Type, path.Child("updateStrategy", "type"), grove.UpdateStrategyRollingRecreate, grove.UpdateStrategyOnDelete)...)
+		if away := spec.UpdateStrategy.MaxUnavailable; away != nil && *away < 1 {
+			errs = append(errs, field.Invalid(path.Child("updateStrategy", "maxUnavailable"), *away, "must be at least 1: pods are replaced in place, and while that goes on one is away"))
+		}
 	}
 	errs = append(errs, validateStartupPolicy(spec, path.Child("startupPolicy"))...)
 	errs = append(errs, validateGroupScheduling(spec, path)...)

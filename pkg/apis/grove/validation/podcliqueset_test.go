@@ -93,6 +93,12 @@ func TestValidatePodCliqueSet(t *testing.T) {
 		"updateStrategy RollingRecreate": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{Type: grove.UpdateStrategyRollingRecreate}
 		}},
+		"maxUnavailable lets a pod be replaced": {tweak: func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{Type: grove.UpdateStrategyRollingRecreate, MaxUnavailable: ptr.To[int32](0)}
+		}, want: field.ErrorList{invalid("spec.updateStrategy.maxUnavailable")}},
+		"maxUnavailable may be 1": {tweak: func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{Type: grove.UpdateStrategyRollingRecreate, MaxUnavailable: ptr.To[int32](1)}
+		}},
 		"updateStrategy OnDelete": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{Type: grove.UpdateStrategyOnDelete}
 		}},

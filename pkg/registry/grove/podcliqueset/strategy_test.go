@@ -95,7 +95,7 @@ func TestMainEndpointAloneWritesHashes(t *testing.T) {
 
 func TestWarningsGoToWhoeverWritesTheSpec(t *testing.T) {
 	ctx, strategy := context.Background(), newStrategy(Defaults{})
-	inert := func(pcs *grove.PodCliqueSet) { pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{} }
+	inert := func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TopologyConstraint = &grove.TopologyConstraint{} }
 	old := stored(inert)
 	same, changed := old.DeepCopy(), old.DeepCopy()
 	changed.Generation++

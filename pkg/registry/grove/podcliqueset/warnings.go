@@ -18,8 +18,8 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		out = append(out, fmt.Sprintf("%s: accepted, but nothing acts on it yet: %s", path, meaning))
 	}
 	spec, path := &pcs.Spec, field.NewPath("spec")
-	if spec.UpdateStrategy != nil {
-		inert(path.Child("updateStrategy"), "running pods do not follow a changed template")
+	if spec.UpdateStrategy != nil && spec.WorkloadType == grove.WorkloadTypeTraining {
+		out = append(out, fmt.Sprintf("%s: says nothing in Training, where the template does not change", path.Child("updateStrategy")))
 	}
 
 	template, templatePath := &spec.Template, path.Child("template")

@@ -32,6 +32,7 @@ func TestWarnings(t *testing.T) {
 		return func(pcs *grove.PodCliqueSet) { tweak(&pcs.Spec.Template.Cliques[1].Spec.PodSpec) }
 	}
 	startsAfter := func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.Cliques[1].Spec.StartsAfter = []string{"router"} }
+	updates := func(pcs *grove.PodCliqueSet) { pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{} }
 	setPriority := func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.PriorityClassName = "high" }
 	tests := map[string]struct {
 		tweak func(*grove.PodCliqueSet)
@@ -52,7 +53,8 @@ func TestWarnings(t *testing.T) {
 		},
 		"startupPolicy InOrder":      {tweak: startup(grove.StartupPolicyInOrder)},
 		"groupSchedulingConfig":      {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.GroupSchedulingConfig = &grove.GroupSchedulingConfig{} }},
-		"updateStrategy":             {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.UpdateStrategy = &grove.PodCliqueSetUpdateStrategy{} }, want: []string{"spec.updateStrategy"}},
+		"updateStrategy":             {tweak: updates},
+		"updateStrategy in Training": {tweak: all(training, updates), want: []string{"spec.updateStrategy"}},
 		"cliqueStartupType InOrder":  {tweak: startupType(grove.CliqueStartupTypeInOrder)},
 		"cliqueStartupType Explicit": {tweak: startupType(grove.CliqueStartupTypeExplicit)},
 		"topologyConstraint":         {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TopologyConstraint = constraint }, want: []string{template + "topologyConstraint"}},

@@ -17,6 +17,9 @@ type PodCliqueSetReplicaUpdateProgressApplyConfiguration struct {
 	ReplicaIndex *int32 `json:"replicaIndex,omitempty"`
 	// updateStartedAt is when its update began.
 	UpdateStartedAt *v1.Time `json:"updateStartedAt,omitempty"`
+	// wasAvailable says that the replica was available then: the next one waits until it is so
+	// again.
+	WasAvailable *bool `json:"wasAvailable,omitempty"`
 	// updateEndedAt is when its update ended.
 	UpdateEndedAt *v1.Time `json:"updateEndedAt,omitempty"`
 }
@@ -40,6 +43,14 @@ func (b *PodCliqueSetReplicaUpdateProgressApplyConfiguration) WithReplicaIndex(v
 // If called multiple times, the UpdateStartedAt field is set to the value of the last call.
 func (b *PodCliqueSetReplicaUpdateProgressApplyConfiguration) WithUpdateStartedAt(value v1.Time) *PodCliqueSetReplicaUpdateProgressApplyConfiguration {
 	b.UpdateStartedAt = &value
+	return b
+}
+
+// WithWasAvailable sets the WasAvailable field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WasAvailable field is set to the value of the last call.
+func (b *PodCliqueSetReplicaUpdateProgressApplyConfiguration) WithWasAvailable(value bool) *PodCliqueSetReplicaUpdateProgressApplyConfiguration {
+	b.WasAvailable = &value
 	return b
 }
 

@@ -15,8 +15,11 @@ import (
 type PodCliqueSetUpdateProgressApplyConfiguration struct {
 	// updateStartedAt is when the update began.
 	UpdateStartedAt *v1.Time `json:"updateStartedAt,omitempty"`
-	// updateEndedAt is when all pods followed the template.
+	// updateEndedAt is when all pods followed the template, or, with OnDelete, when it was left
+	// to others to delete them.
 	UpdateEndedAt *v1.Time `json:"updateEndedAt,omitempty"`
+	// podCliqueSetGenerationHash is the set's hash that the update goes to.
+	PodCliqueSetGenerationHash *string `json:"podCliqueSetGenerationHash,omitempty"`
 	// updatedPodCliquesCount is how many standalone PodCliques follow the template.
 	UpdatedPodCliquesCount *int32 `json:"updatedPodCliquesCount,omitempty"`
 	// totalPodCliquesCount is how many standalone PodCliques there are.
@@ -48,6 +51,14 @@ func (b *PodCliqueSetUpdateProgressApplyConfiguration) WithUpdateStartedAt(value
 // If called multiple times, the UpdateEndedAt field is set to the value of the last call.
 func (b *PodCliqueSetUpdateProgressApplyConfiguration) WithUpdateEndedAt(value v1.Time) *PodCliqueSetUpdateProgressApplyConfiguration {
 	b.UpdateEndedAt = &value
+	return b
+}
+
+// WithPodCliqueSetGenerationHash sets the PodCliqueSetGenerationHash field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PodCliqueSetGenerationHash field is set to the value of the last call.
+func (b *PodCliqueSetUpdateProgressApplyConfiguration) WithPodCliqueSetGenerationHash(value string) *PodCliqueSetUpdateProgressApplyConfiguration {
+	b.PodCliqueSetGenerationHash = &value
 	return b
 }
 

@@ -15,6 +15,10 @@ import (
 type PodCliqueSetUpdateStrategyApplyConfiguration struct {
 	// type defaults to RollingRecreate.
 	Type *grovev1alpha1.UpdateStrategyType `json:"type,omitempty"`
+	// maxUnavailable is how many pods of a standalone clique, and how many copies of a scaling
+	// group, an update by RollingRecreate may keep from being available at once. At least 1,
+	// which is also what nil means: pods are replaced in place, on the room that they have.
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 
 // PodCliqueSetUpdateStrategyApplyConfiguration constructs a declarative configuration of the PodCliqueSetUpdateStrategy type for use with
@@ -28,5 +32,13 @@ func PodCliqueSetUpdateStrategy() *PodCliqueSetUpdateStrategyApplyConfiguration 
 // If called multiple times, the Type field is set to the value of the last call.
 func (b *PodCliqueSetUpdateStrategyApplyConfiguration) WithType(value grovev1alpha1.UpdateStrategyType) *PodCliqueSetUpdateStrategyApplyConfiguration {
 	b.Type = &value
+	return b
+}
+
+// WithMaxUnavailable sets the MaxUnavailable field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxUnavailable field is set to the value of the last call.
+func (b *PodCliqueSetUpdateStrategyApplyConfiguration) WithMaxUnavailable(value int32) *PodCliqueSetUpdateStrategyApplyConfiguration {
+	b.MaxUnavailable = &value
 	return b
 }

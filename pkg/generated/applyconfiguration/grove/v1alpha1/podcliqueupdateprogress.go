@@ -21,7 +21,11 @@ type PodCliqueUpdateProgressApplyConfiguration struct {
 	PodCliqueSetGenerationHash *string `json:"podCliqueSetGenerationHash,omitempty"`
 	// podTemplateHash is the clique's hash that the update goes to.
 	PodTemplateHash *string `json:"podTemplateHash,omitempty"`
-	// readyPodsSelectedToUpdate are Ready pods that the update replaces.
+	// readyReplicas is how many pods were Ready when the update began: it ends when as many are
+	// again, all of the new template.
+	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
+	// readyPodsSelectedToUpdate is Grove's, and not filled here: which pods are replaced
+	// follows from their labels, and updatedReplicas says how many have been.
 	ReadyPodsSelectedToUpdate *PodsSelectedToUpdateApplyConfiguration `json:"readyPodsSelectedToUpdate,omitempty"`
 }
 
@@ -60,6 +64,14 @@ func (b *PodCliqueUpdateProgressApplyConfiguration) WithPodCliqueSetGenerationHa
 // If called multiple times, the PodTemplateHash field is set to the value of the last call.
 func (b *PodCliqueUpdateProgressApplyConfiguration) WithPodTemplateHash(value string) *PodCliqueUpdateProgressApplyConfiguration {
 	b.PodTemplateHash = &value
+	return b
+}
+
+// WithReadyReplicas sets the ReadyReplicas field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ReadyReplicas field is set to the value of the last call.
+func (b *PodCliqueUpdateProgressApplyConfiguration) WithReadyReplicas(value int32) *PodCliqueUpdateProgressApplyConfiguration {
+	b.ReadyReplicas = &value
 	return b
 }
 

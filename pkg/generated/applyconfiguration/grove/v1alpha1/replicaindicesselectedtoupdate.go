@@ -9,8 +9,10 @@ package v1alpha1
 //
 // ReplicaIndicesSelectedToUpdate names the copies that an update replaces.
 type ReplicaIndicesSelectedToUpdateApplyConfiguration struct {
-	// current is the copy that is being replaced.
+	// current is the first of the copies that are being replaced, or the last that was.
 	Current *int32 `json:"current,omitempty"`
+	// updating are the copies that are being replaced.
+	Updating []int32 `json:"updating,omitempty"`
 	// completed are the copies that have been replaced.
 	Completed []int32 `json:"completed,omitempty"`
 }
@@ -26,6 +28,16 @@ func ReplicaIndicesSelectedToUpdate() *ReplicaIndicesSelectedToUpdateApplyConfig
 // If called multiple times, the Current field is set to the value of the last call.
 func (b *ReplicaIndicesSelectedToUpdateApplyConfiguration) WithCurrent(value int32) *ReplicaIndicesSelectedToUpdateApplyConfiguration {
 	b.Current = &value
+	return b
+}
+
+// WithUpdating adds the given value to the Updating field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Updating field.
+func (b *ReplicaIndicesSelectedToUpdateApplyConfiguration) WithUpdating(values ...int32) *ReplicaIndicesSelectedToUpdateApplyConfiguration {
+	for i := range values {
+		b.Updating = append(b.Updating, values[i])
+	}
 	return b
 }
 

@@ -1,0 +1,218 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/copse-dev/copse/test/framework"
+)
+
+// Updates of the template, by the rules of grove-api.md section 4.
+
+// rolled is serving with another image of its routers, or of all.
+func rolled(manifest, image string) string {
+	return strings.ReplaceAll(manifest, "image: example.com/"+strings.Split(image, ":")[0]+"}", "image: example.com/"+image+"}")
+}
+
+// waitUpdated waits as a user does: until the condition says so of the newest template.
+func waitUpdated(ns *framework.Namespace, set string) {
+	ns.Kubectl("wait", "pcs/"+set, "--for=condition=UpdatePending=False", "--timeout=2m")
+}
+
+// imagesOf are how many pods run which image.
+func imagesOf(t *testing.T, ns *framework.Namespace) map[string]int {
+	t.Helper()
+	pods, err := ns.Pods(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := map[string]int{}
+	for _, pod := range pods {
+		images[strings.TrimPrefix(pod.Spec.Containers[0].Image, "example.com/")]++
+	}
+	return images
+}
+
+func TestAChangedTemplateReachesEveryPod(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	manifest := serving(2, "    terminationDelay: 1h", "")
+	ns.Apply(manifest)
+	before := uidsOf(ns.WaitForPods(2*servingPods, time.Minute, framework.IsReady))
+
+	ns.Apply(rolled(rolled(manifest, "router:2"), "server:2"))
+	waitUpdated(ns, "llm")
+	ns.WaitForPods(2*servingPods, time.Minute, framework.IsReady)
+	if n := survivors(t, ns, before); n != 0 {
+		t.Errorf("%d pods of the earlier template are left", n)
+	}
+	if got := imagesOf(t, ns); got["router:2"] != 4 || got["server:2"] != 18 || len(got) != 2 {
+		t.Errorf("images are %v", got)
+	}
+	set := ns.Set("llm")
+	if set.Status.UpdatedReplicas != 2 || set.Status.UpdateProgress == nil || set.Status.UpdateProgress.UpdateEndedAt == nil {
+		t.Errorf("%d replicas are updated, progress %+v", set.Status.UpdatedReplicas, set.Status.UpdateProgress)
+	}
+	if p := set.Status.UpdateProgress; p.TotalPodCliquesCount != 2 || p.UpdatedPodCliquesCount != 2 || p.TotalPodCliqueScalingGroupsCount != 2 || p.UpdatedPodCliqueScalingGroupsCount != 2 {
+		t.Errorf("progress %+v", p)
+	}
+	describes(t, ns, "llm", "UpdateStarted", "UpdateCompleted", "PodsFollowTemplate")
+}
+
+// Only what has changed is replaced.
+func TestAnUpdateLeavesOtherCliquesAlone(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	manifest := serving(1, "", "")
+	ns.Apply(manifest)
+	before := uidsOf(ns.WaitForPods(servingPods, time.Minute, framework.IsReady))
+	ns.Apply(rolled(manifest, "router:2"))
+	waitUpdated(ns, "llm")
+	if n := survivors(t, ns, before); n != servingPods-2 {
+		t.Errorf("%d of %d pods are left", n, servingPods-2)
+	}
+	// Going back is an update as well.
+	ns.Apply(manifest)
+	waitUpdated(ns, "llm")
+	if got := imagesOf(t, ns); got["router"] != 2 {
+		t.Errorf("images are %v", got)
+	}
+}
+
+// A template that never becomes Ready takes one pod of the service, and the next one that does
+// mends it.
+func TestATemplateThatNeverBecomesReadyStopsTheUpdate(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	manifest := serving(2, "    terminationDelay: 2s", "")
+	ns.Apply(manifest)
+	ns.WaitForPods(2*servingPods, time.Minute, framework.IsReady)
+	broken := strings.Replace(rolled(manifest, "router:broken"), "      - name: router\n", "      - name: router\n        annotations: {kwok.copse.dev/never-ready: \"true\"}\n", 1)
+	ns.Apply(broken)
+	ns.Eventually(time.Minute, func(context.Context) error {
+		if n := imagesOf(t, ns)["router:broken"]; n != 1 {
+			return fmt.Errorf("%d pods of the broken template run", n)
+		}
+		return nil
+	})
+	// Longer than gang termination would take.
+	ns.Never(5*time.Second, func(context.Context) error {
+		if n := imagesOf(t, ns)["router:broken"]; n > 1 {
+			return fmt.Errorf("%d pods of the broken template run", n)
+		}
+		if set := ns.Set("llm"); set.Status.AvailableReplicas < 1 {
+			return fmt.Errorf("%d replicas are available", set.Status.AvailableReplicas)
+		}
+		return nil
+	})
+	describes(t, ns, "llm", "RollingUpdate", "replica 0 is being updated: llm-0-router has 1 of 2 pods of the new template, 1 Ready")
+	ns.Apply(rolled(manifest, "router:mended"))
+	waitUpdated(ns, "llm")
+	if got := imagesOf(t, ns); got["router:mended"] != 4 || got["router:broken"] != 0 {
+		t.Errorf("images are %v", got)
+	}
+}
+
+// With OnDelete pods change when somebody deletes them, and the strategy can be switched.
+func TestOnDeleteLeavesPodsToOthers(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	onDelete := func(manifest string) string {
+		return strings.Replace(manifest, "  replicas: 1\n", "  replicas: 1\n  updateStrategy: {type: OnDelete}\n", 1)
+	}
+	manifest := serving(1, "", "")
+	ns.Apply(onDelete(manifest))
+	before := uidsOf(ns.WaitForPods(servingPods, time.Minute, framework.IsReady))
+	ns.Apply(onDelete(rolled(manifest, "router:2")))
+	ns.Kubectl("wait", "pcs/llm", "--for=condition=UpdatePending", "--timeout=1m")
+	ns.Never(2*time.Second, func(context.Context) error {
+		if n := survivors(t, ns, before); n != servingPods {
+			return fmt.Errorf("%d of %d pods are left", n, servingPods)
+		}
+		return nil
+	})
+	describes(t, ns, "llm", "WaitingForDeletion", "2 of 11 pods, of 1 cliques, were made from an earlier template, and are replaced when somebody deletes them")
+	pods, err := ns.Pods(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Kubectl("delete", "pod", "--wait=false", podOf(t, pods, "llm-0-router", "1").Name)
+	ns.Eventually(time.Minute, func(context.Context) error {
+		if got := imagesOf(t, ns); got["router:2"] != 1 || got["router"] != 1 {
+			return fmt.Errorf("images are %v", got)
+		}
+		return nil
+	})
+	ns.Apply(rolled(manifest, "router:2"))
+	ns.Kubectl("patch", "pcs", "llm", "--type=merge", "-p", `{"spec":{"updateStrategy":{"type":"RollingRecreate"}}}`)
+	ns.Eventually(time.Minute, func(context.Context) error {
+		if got := imagesOf(t, ns); got["router:2"] != 2 {
+			return fmt.Errorf("images are %v", got)
+		}
+		return nil
+	})
+	waitUpdated(ns, "llm")
+}
+
+// Sizes that somebody has set stay, in the middle of an update as well.
+func TestScalingDuringAnUpdate(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	manifest := serving(1, "", "")
+	ns.Apply(manifest)
+	ns.WaitForPods(servingPods, time.Minute, framework.IsReady)
+	ns.Kubectl("scale", "pclq/llm-0-router", "--replicas=4")
+	ns.Apply(rolled(rolled(manifest, "router:2"), "server:2"))
+	ns.Kubectl("scale", "pcsg/llm-0-decode", "--replicas=4")
+	waitUpdated(ns, "llm")
+	ns.Kubectl("scale", "pcsg/llm-0-decode", "--replicas=2")
+	ns.Apply(rolled(rolled(manifest, "router:3"), "server:3"))
+	waitUpdated(ns, "llm")
+	pods := ns.WaitForPods(4+2*3, time.Minute, framework.IsReady)
+	if got := imagesOf(t, ns); got["router:3"] != 4 || got["server:3"] != 6 {
+		t.Errorf("images of %d pods are %v", len(pods), got)
+	}
+}
+
+// Pods of one gang have one priority class, so another one makes the replica anew.
+func TestAnotherPriorityClassIsAnUpdate(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	for _, class := range []string{"low", "high"} {
+		name := ns.Name + "-" + class
+		_, err := cluster.Kube.SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 1000}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cluster.Kube.SchedulingV1().PriorityClasses().Delete(context.Background(), name, metav1.DeleteOptions{})
+		})
+	}
+	manifest := serving(2, "    priorityClassName: "+ns.Name+"-low", "")
+	ns.Apply(manifest)
+	ns.WaitForPods(2*servingPods, time.Minute, framework.IsReady)
+	ns.Apply(strings.Replace(manifest, "-low", "-high", 1))
+	waitUpdated(ns, "llm")
+	pods := ns.WaitForPods(2*servingPods, time.Minute, framework.IsReady)
+	for _, pod := range pods {
+		if pod.Spec.PriorityClassName != ns.Name+"-high" {
+			t.Errorf("pod %s has class %s", pod.Name, pod.Spec.PriorityClassName)
+		}
+	}
+	describes(t, ns, "llm", "ReplicaRenewed", "UpdateCompleted")
+}
+
+func uidsOf(pods []corev1.Pod) map[string]bool {
+	uids := map[string]bool{}
+	for i := range pods {
+		uids[string(pods[i].UID)] = true
+	}
+	return uids
+}
