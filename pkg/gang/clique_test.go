@@ -339,8 +339,12 @@ func TestUrgentIsWhatChangesMoreThanACount(t *testing.T) {
 		"one fewer is held by a gate": {
 			settle(replicas4, podsOfAll(4, gated)), pods(podOf(0), podOf(1, gated), podOf(2, gated), podOf(3, gated)), [2]bool{true, false},
 		},
-		"one follows another template": {
-			settle(replicas4, podsOfAll(4)), pods(podOf(0, fromTemplate("x")), podOf(1), podOf(2), podOf(3)), [2]bool{true, false},
+		"the first that follows another template": {
+			settle(replicas4, podsOfAll(4)), pods(podOf(0, fromTemplate("x")), podOf(1), podOf(2), podOf(3)), [2]bool{true, true},
+		},
+		"one more that does": {
+			settle(replicas4, pods(podOf(0, fromTemplate("x")), podOf(1), podOf(2), podOf(3))),
+			pods(podOf(0, fromTemplate("x")), podOf(1, fromTemplate("x")), podOf(2), podOf(3)), [2]bool{true, false},
 		},
 		"the first runs": {
 			settle(replicas4, podsOfAll(4, scheduled)), pods(podOf(0, running), podOf(1, scheduled), podOf(2, scheduled), podOf(3, scheduled)), [2]bool{true, true},

@@ -16,8 +16,10 @@ import (
 
 // Pod is what decisions need to know of a pod.
 type Pod struct {
-	Name         string
-	UID          types.UID
+	Name string
+	UID  types.UID
+	// Version is the resourceVersion that was seen.
+	Version      string
 	Index        int32
 	Attempt      int32
 	TemplateHash string
@@ -68,6 +70,7 @@ func NewPod(pod *corev1.Pod) (Pod, error) {
 	out := Pod{
 		Name:         pod.Name,
 		UID:          pod.UID,
+		Version:      pod.ResourceVersion,
 		Index:        index,
 		Attempt:      attempt,
 		TemplateHash: pod.Labels[labels.PodTemplateHash],

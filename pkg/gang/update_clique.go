@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,7 +55,7 @@ func observeUpdate(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqu
 		return false
 	}
 	hash := PodTemplateHash(s.Clique)
-	old := hasPodsOfOtherTemplate(s, hash)
+	old := slices.ContainsFunc(s.Pods, func(pod Pod) bool { return pod.TemplateHash != hash })
 	progress := status.UpdateProgress
 	isCurrent := IsUpdating(status) && progress.PodTemplateHash == hash
 	if s.Turn.Due && !isCurrent && needsUpdate(pods.current, hash) {
@@ -71,11 +72,8 @@ func observeUpdate(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqu
 	if IsUpdating(status) && (s.Turn.Over || (!old && isReadyAgain(s, pods, progress))) {
 		progress.UpdateEndedAt = ptr.To(metav1.NewTime(now))
 	}
-	if !old && !IsUpdating(status) && hash != "" {
-		status.CurrentPodTemplateHash = ptr.To(hash)
-		if hash == s.Turn.PodTemplateHash {
-			status.CurrentPodCliqueSetGenerationHash = ptr.To(s.Turn.GenerationHash)
-		}
+	if !IsUpdating(status) {
+		tellTemplate(s, old, pods.current, status)
 	}
 	return false
 }
@@ -96,13 +94,27 @@ func needsUpdate(current map[int32]Pod, hash string) bool {
 	return false
 }
 
-func hasPodsOfOtherTemplate(s CliqueSnapshot, hash string) bool {
-	for i := range s.Pods {
-		if s.Pods[i].TemplateHash != hash {
-			return true
+// tellTemplate says which template all pods follow. Pods of an earlier one may come up after it
+// was said that there are none: a cache that was behind did not show them. That is taken back,
+// so that they get their turn.
+func tellTemplate(s CliqueSnapshot, old bool, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus) {
+	hash := PodTemplateHash(s.Clique)
+	if old {
+		for _, index := range sortedKeys(current) {
+			if other := current[index].TemplateHash; other != hash {
+				status.CurrentPodTemplateHash = ptr.To(other)
+				return
+			}
 		}
+		return
 	}
-	return false
+	if hash == "" {
+		return
+	}
+	status.CurrentPodTemplateHash = ptr.To(hash)
+	if hash == s.Turn.PodTemplateHash {
+		status.CurrentPodCliqueSetGenerationHash = ptr.To(s.Turn.GenerationHash)
+	}
 }
 
 func readyIn(current map[int32]Pod) int32 {

@@ -150,6 +150,9 @@ func TestAnUpdateOfACliqueBeginsAndEnds(t *testing.T) {
 		"it ends when nobody updates any more": {
 			inference(2, madeFrom("old"), updating("new", 2, 0)), pods(newPod(0, ready), oldPod(1, ready)), CliqueTurn{PodTemplateHash: "new", Over: true}, &progress{"new", 2, true}, false, "old",
 		},
+		"pods of an earlier template come up once more": {
+			inference(2, madeFrom("new"), updatedBefore("new")), pods(newPod(0, ready), oldPod(1, ready)), CliqueTurn{PodTemplateHash: "new", Over: true}, &progress{"new", 1, true}, false, "old",
+		},
 		"it ends with the attempt, whose pods are all made anew": {
 			inference(2, madeFrom("old"), updating("new", 2, 0), attempt(1)), pods(oldPod(0, ready)), due, &progress{"new", 2, true}, true, "old",
 		},

@@ -65,10 +65,10 @@ func Hostname(clique string, index int32) string {
 	return fmt.Sprintf("%s-%d", clique, index)
 }
 
-// Pod names a pod: one name per index within a PodClique object, attempt and template,
-// so that the API server itself refuses a second pod of the same index.
-func Pod(clique string, cliqueUID types.UID, index, attempt int32, templateHash string) string {
-	return fmt.Sprintf("%s-%d-%s", clique, index, Hash(string(cliqueUID), fmt.Sprint(attempt), templateHash))
+// Pod names a pod: one name per index within a PodClique object and attempt, so that the API
+// server itself refuses a second pod of the same index, be it of another template.
+func Pod(clique string, cliqueUID types.UID, index, attempt int32) string {
+	return fmt.Sprintf("%s-%d-%s", clique, index, Hash(string(cliqueUID), fmt.Sprint(attempt)))
 }
 
 // SchedulingGroup names the scheduler's own group object of a PodGang: a name that is

@@ -22,17 +22,16 @@ func TestNamesAreGroves(t *testing.T) {
 	}
 }
 
-func TestPodNameDependsOnUIDAttemptAndTemplate(t *testing.T) {
-	base := Pod("c", "uid", 0, 0, "h")
-	if again := Pod("c", "uid", 0, 0, "h"); again != base {
+func TestPodNameDependsOnUIDAndAttempt(t *testing.T) {
+	base := Pod("c", "uid", 0, 0)
+	if again := Pod("c", "uid", 0, 0); again != base {
 		t.Errorf("the same pod has two names, %q and %q", base, again)
 	}
 	for name, other := range map[string]string{
-		"clique":   Pod("d", "uid", 0, 0, "h"),
-		"UID":      Pod("c", "uid2", 0, 0, "h"),
-		"index":    Pod("c", "uid", 1, 0, "h"),
-		"attempt":  Pod("c", "uid", 0, 1, "h"),
-		"template": Pod("c", "uid", 0, 0, "h2"),
+		"clique":  Pod("d", "uid", 0, 0),
+		"UID":     Pod("c", "uid2", 0, 0),
+		"index":   Pod("c", "uid", 1, 0),
+		"attempt": Pod("c", "uid", 0, 1),
 	} {
 		if other == base {
 			t.Errorf("pods that differ in %s share the name %q", name, base)

@@ -82,10 +82,9 @@ func ContextOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique,
 
 // Render returns the pod of an index of a clique in the clique's attempt.
 func Render(clique *grovev1alpha1.PodClique, index int32, c Context) *corev1.Pod {
-	templateHash := clique.Labels[labels.PodTemplateHash]
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            naming.Pod(clique.Name, clique.UID, index, clique.Spec.Attempt, templateHash),
+			Name:            naming.Pod(clique.Name, clique.UID, index, clique.Spec.Attempt),
 			Namespace:       clique.Namespace,
 			Labels:          podLabels(clique, index),
 			Annotations:     podAnnotations(clique),

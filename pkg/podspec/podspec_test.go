@@ -58,7 +58,7 @@ func TestRenderedPodIsFoundByItsNames(t *testing.T) {
 	pod := Render(newClique(nil), 3, context())
 	expect(t, "meta", metav1.ObjectMeta{
 		Namespace: "ns",
-		Name:      naming.Pod("llm-1-worker", "clique-uid", 3, 2, "hash"),
+		Name:      naming.Pod("llm-1-worker", "clique-uid", 3, 2),
 		Labels: map[string]string{
 			labels.AppName: "llm-1-worker", labels.ManagedBy: labels.ManagedByValue, labels.PartOf: "llm", labels.Component: labels.ComponentPodClique,
 			labels.ReplicaIndex: "1", labels.PodGang: "llm-1", labels.PodTemplateHash: "hash", "team": "red",
@@ -241,13 +241,17 @@ func TestPriorityClass(t *testing.T) {
 func TestPodNamesDiffer(t *testing.T) {
 	base := Render(newClique(nil), 0, context()).Name
 	for what, clique := range map[string]*grovev1alpha1.PodClique{
-		"attempt":  newClique(func(c *grovev1alpha1.PodClique) { c.Spec.Attempt = 3 }),
-		"template": newClique(func(c *grovev1alpha1.PodClique) { c.Labels[labels.PodTemplateHash] = "other" }),
-		"clique":   newClique(func(c *grovev1alpha1.PodClique) { c.UID = "other" }),
+		"attempt": newClique(func(c *grovev1alpha1.PodClique) { c.Spec.Attempt = 3 }),
+		"clique":  newClique(func(c *grovev1alpha1.PodClique) { c.UID = "other" }),
 	} {
 		if got := Render(clique, 0, context()).Name; got == base {
 			t.Errorf("a pod of another %s has the same name, %s", what, got)
 		}
+	}
+	// Two pods of one index cannot be there at once: the API server refuses the second.
+	updated := newClique(func(c *grovev1alpha1.PodClique) { c.Labels[labels.PodTemplateHash] = "other" })
+	if got := Render(updated, 0, context()).Name; got != base {
+		t.Errorf("a pod of another template has the name %s, want %s", got, base)
 	}
 }
 

@@ -27,6 +27,8 @@ type checker struct {
 	// setAttempts are the attempts of the set's replica that pods were made for.
 	setAttempts map[types.UID]int32
 	created     map[types.UID]int64
+	// wasReady are pods that have been Ready.
+	wasReady map[types.UID]bool
 	// made are the names of pods that have ever been there.
 	made map[string]bool
 	// log is what both servers have gone through, kept where pods wait to start.
@@ -37,7 +39,7 @@ type checker struct {
 func newChecker(r *Run) *checker {
 	spec := &r.scenario.Set.Spec
 	gated := spec.GroupSchedulingConfig != nil || spec.Template.StartupType != nil
-	return &checker{run: r, gated: gated, setAttempts: map[types.UID]int32{}, created: map[types.UID]int64{}, made: map[string]bool{}}
+	return &checker{run: r, gated: gated, setAttempts: map[types.UID]int32{}, created: map[types.UID]int64{}, made: map[string]bool{}, wasReady: map[types.UID]bool{}}
 }
 
 // changed looks at one revision.
@@ -56,6 +58,9 @@ func (c *checker) changed(ch change) {
 			c.noPodsOf(ch.before)
 		}
 	case KindPod:
+		if pod, ok := ch.after.(*corev1.Pod); ok && isReady(pod) {
+			c.wasReady[pod.UID] = true
+		}
 		switch {
 		case ch.before == nil:
 			c.podCreated(ch.after.(*corev1.Pod), ch.revision)

@@ -130,5 +130,27 @@ func (c *checker) podDeleted(pod *corev1.Pod) {
 	if isFinished(set) || meta.IsStatusConditionTrue(set.Status.Conditions, grovev1alpha1.ConditionTypeFailureTarget) {
 		return
 	}
+	if progress := clique.Status.UpdateProgress; progress != nil && progress.UpdateEndedAt == nil && progress.PodTemplateHash != pod.Labels[labels.PodTemplateHash] {
+		c.updateDeletes(pod, clique)
+		return
+	}
 	c.run.fail("I18: pod %s is active, of the current attempt, and deleted without a recorded decision", pod.Name)
+}
+
+// updateDeletes: an update takes one Ready pod of a standalone clique at a time (I19). One that
+// has stopped to be Ready by itself counts, for that may not have been known.
+func (c *checker) updateDeletes(pod *corev1.Pod, clique *grovev1alpha1.PodClique) {
+	if clique.Labels[labels.ScalingGroup] != "" || !isReady(pod) {
+		return
+	}
+	left := int32(0)
+	for _, obj := range c.run.cluster.all(KindPod) {
+		other := obj.(*corev1.Pod)
+		if other.UID != pod.UID && metav1.IsControlledBy(other, clique) && other.DeletionTimestamp == nil && c.wasReady[other.UID] {
+			left++
+		}
+	}
+	if left < clique.Spec.Replicas-1 {
+		c.run.fail("I19: an update deletes pod %s, and leaves %d of %d", pod.Name, left, clique.Spec.Replicas)
+	}
 }

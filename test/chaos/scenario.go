@@ -24,6 +24,8 @@ type Scenario struct {
 	DeleteWhen func(client.Object) bool
 	// Scale is what the user makes of the scaling groups, in the order of time.
 	Scale []Scaling
+	// Changes are what the user makes of the set, in the order of time.
+	Changes []Change
 	// End says what is wrong with the end. The set is nil when it is gone.
 	End func(*grovev1alpha1.PodCliqueSet) error
 	// AnyEnd says that the end depends on what is seen together (D6), so that only End
@@ -42,9 +44,16 @@ type Scaling struct {
 	Replicas int32
 }
 
+// Change is what the user does to the set.
+type Change struct {
+	// After is when, from the beginning of the run.
+	After time.Duration
+	Do    func(*grovev1alpha1.PodCliqueSet)
+}
+
 // Scenarios are the lives that every fault is tried in.
 func Scenarios() []Scenario {
-	return append([]Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), held(), replacement(), recycling(), termination(), deletion(), ordered()}, gated()...)
+	return append([]Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), held(), replacement(), recycling(), termination(), deletion(), ordered(), update(), priority()}, gated()...)
 }
 
 func newSet(name string, workload grovev1alpha1.WorkloadType, cliques ...grovev1alpha1.PodCliqueTemplateSpec) *grovev1alpha1.PodCliqueSet {
@@ -297,6 +306,59 @@ func termination() Scenario {
 			return Outcome{}
 		},
 		End: available(1),
+	}
+}
+
+// update: both replicas follow a new template, and a newer one before they have; a pod fails on
+// the way.
+func update() Scenario {
+	set := newInference("roll", &metav1.Duration{Duration: time.Minute})
+	set.Spec.Replicas = 2
+	image := func(name string) func(*grovev1alpha1.PodCliqueSet) {
+		return func(set *grovev1alpha1.PodCliqueSet) {
+			for i := range set.Spec.Template.Cliques {
+				set.Spec.Template.Cliques[i].Spec.PodSpec.Containers[0].Image = "example.com/" + name
+			}
+		}
+	}
+	return Scenario{
+		Name: "update", Set: set, Seldom: true,
+		Script: func(id PodID) Outcome {
+			if id.Incarnation == 0 && strings.HasSuffix(id.Clique, "roll-1-router") && id.Index == 1 {
+				return Outcome{After: 12 * time.Second, Exit: 1}
+			}
+			return Outcome{}
+		},
+		Changes: []Change{{20 * time.Second, image("second")}, {25 * time.Second, image("third")}},
+		End:     updated(2, 0),
+	}
+}
+
+// priority: another priority class makes the replica anew as a whole.
+func priority() Scenario {
+	set := newInference("class", nil)
+	set.Spec.Template.PriorityClassName = "low"
+	return Scenario{
+		Name: "priority", Set: set, Seldom: true, Script: func(PodID) Outcome { return Outcome{} },
+		Changes: []Change{{20 * time.Second, func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.PriorityClassName = "high" }}},
+		End:     updated(1, 1),
+	}
+}
+
+func updated(replicas, attempt int32) func(*grovev1alpha1.PodCliqueSet) error {
+	return func(set *grovev1alpha1.PodCliqueSet) error {
+		if set == nil {
+			return fmt.Errorf("the set is gone")
+		}
+		have := int32(0)
+		for _, replica := range set.Status.ReplicaStatuses {
+			have = max(have, replica.Attempt)
+		}
+		progress := set.Status.UpdateProgress
+		if progress == nil || progress.UpdateEndedAt == nil || set.Status.UpdatedReplicas != replicas || set.Status.AvailablePods != set.Status.Pods || have != attempt {
+			return fmt.Errorf("%d replicas are updated, %d of %d pods available, in attempt %d, the update is %+v", set.Status.UpdatedReplicas, set.Status.AvailablePods, set.Status.Pods, have, progress)
+		}
+		return nil
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // index seemed to recover: to a cache that is behind, a pod that has failed is Ready. When
 // the first pod came to a barrier is not on record if the others were seen with it. The
 // minimum of a group is lowered when a pod seems to wait, which to such a cache may be
-// every one.
+// every one. How an update has gone is of no interest once it has come to its end.
 func (r *Run) State() (string, error) {
 	mask := newMask(r)
 	var lines []string
@@ -79,7 +79,7 @@ func (m mask) render(k Kind, obj client.Object) (string, error) {
 func drop(value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		for _, field := range []string{"message", "observedGeneration", "podUID", "recoveredTime", "firstStarted", "podReferences", "schedulingGroup", "minCount"} {
+		for _, field := range []string{"message", "observedGeneration", "podUID", "recoveredTime", "firstStarted", "podReferences", "schedulingGroup", "minCount", "updateProgress"} {
 			delete(value, field)
 		}
 		for _, below := range value {

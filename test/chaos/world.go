@@ -61,6 +61,8 @@ type world struct {
 	finished map[PodID]bool
 	// scaled is how many of the scenario's scalings have been done.
 	scaled int
+	// changed is how many of its changes have been made.
+	changed int
 }
 
 func newWorld(r *Run) *world {
@@ -113,6 +115,9 @@ func (w *world) actions() []action {
 	if todo := w.run.scenario.Scale[w.scaled:]; len(todo) > 0 {
 		out = append(out, action{fmt.Sprintf("the user scales %s to %d", todo[0].Group, todo[0].Replicas), w.run.began.Add(todo[0].After), func() { w.scale(todo[0]) }})
 	}
+	if todo := w.run.scenario.Changes[w.changed:]; len(todo) > 0 {
+		out = append(out, action{"the user changes the set", w.run.began.Add(todo[0].After), func() { w.change(todo[0]) }})
+	}
 	slices.SortStableFunc(out, func(a, b action) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
 	return out
 }
@@ -128,6 +133,20 @@ func (w *world) scale(to Scaling) {
 	}
 	if err != nil {
 		w.run.trace("  the user's scaling: %v", err)
+	}
+}
+
+// change is what kubectl apply does.
+func (w *world) change(to Change) {
+	w.changed++
+	set, _ := w.run.set().(*grovev1alpha1.PodCliqueSet)
+	if set == nil {
+		return
+	}
+	set = set.DeepCopy()
+	to.Do(set)
+	if _, err := w.run.ours.update(KindSet, set, false); err != nil {
+		w.run.trace("  the user's change: %v", err)
 	}
 }
 

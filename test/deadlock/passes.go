@@ -199,7 +199,7 @@ func (l *life) membership(clique *grovev1alpha1.PodClique, have children) gang.M
 	m := gang.Membership{Scheduled: gang.WasScheduled(podGang), BaseScheduled: true}
 	for _, group := range podGang.Spec.PodGroups {
 		if group.Name == clique.Name {
-			first := naming.Pod(clique.Name, clique.UID, 0, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash])
+			first := naming.Pod(clique.Name, clique.UID, 0, clique.Spec.Attempt)
 			m.Known = len(group.PodReferences) == 0 || group.PodReferences[0].Name == first
 		}
 	}

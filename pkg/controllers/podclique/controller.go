@@ -226,7 +226,7 @@ func (r *Reconciler) gangWithName(ctx context.Context, clique *grovev1alpha1.Pod
 // isForAttempt says that a gang names the clique's pods as they are now: the gang
 // follows the clique's attempt, and the scheduler's group follows the gang's.
 func isForAttempt(podGang *schedulerv1alpha1.PodGang, clique *grovev1alpha1.PodClique) bool {
-	want := naming.Pod(clique.Name, clique.UID, 0, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash])
+	want := naming.Pod(clique.Name, clique.UID, 0, clique.Spec.Attempt)
 	for _, group := range podGang.Spec.PodGroups {
 		if group.Name != clique.Name {
 			continue
@@ -287,7 +287,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 			return nil
 		}
 	}
-	remove, seen := decision.Delete, map[types.UID]string{}
+	remove, seen := decision.Delete, replaced(o.snapshot, decision.Delete)
 	if clique.DeletionTimestamp != nil || o.snapshot.Parent != gang.ParentActive {
 		var err error
 		if remove, seen, err = r.asCached(ctx, clique, remove); err != nil {
@@ -306,6 +306,18 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// replaced are the versions of pods that make room for those of a new template: one that has
+// become Ready since it was seen is not taken for one that is not.
+func replaced(s gang.CliqueSnapshot, pods []gang.Pod) map[types.UID]string {
+	seen := map[types.UID]string{}
+	for _, pod := range pods {
+		if s.Turn.Due && pod.Attempt == s.Clique.Spec.Attempt && pod.TemplateHash != gang.PodTemplateHash(s.Clique) {
+			seen[pod.UID] = pod.Version
+		}
+	}
+	return seen
 }
 
 // attemptOf is the attempt of the set's replica that a clique belongs to.

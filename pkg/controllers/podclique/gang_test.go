@@ -16,7 +16,7 @@ func TestAGangIsForTheAttemptOfItsCliques(t *testing.T) {
 		Spec:       grovev1alpha1.PodCliqueSpec{Attempt: 1},
 	}
 	pod := func(attempt int32) []schedulerv1alpha1.NamespacedName {
-		return []schedulerv1alpha1.NamespacedName{{Namespace: "ns", Name: naming.Pod(clique.Name, clique.UID, 0, attempt, "")}}
+		return []schedulerv1alpha1.NamespacedName{{Namespace: "ns", Name: naming.Pod(clique.Name, clique.UID, 0, attempt)}}
 	}
 	for name, tc := range map[string]struct {
 		groups []schedulerv1alpha1.PodGangPodGroup

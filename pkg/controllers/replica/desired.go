@@ -203,7 +203,7 @@ func podsOfGang(clique *grovev1alpha1.PodClique) schedulerv1alpha1.PodGangPodGro
 	for index := range group.MinReplicas {
 		group.PodReferences = append(group.PodReferences, schedulerv1alpha1.NamespacedName{
 			Namespace: clique.Namespace,
-			Name:      naming.Pod(clique.Name, clique.UID, index, clique.Spec.Attempt, clique.Labels[labels.PodTemplateHash]),
+			Name:      naming.Pod(clique.Name, clique.UID, index, clique.Spec.Attempt),
 		})
 	}
 	return group

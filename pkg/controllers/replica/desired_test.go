@@ -194,7 +194,7 @@ func TestDesiredGang(t *testing.T) {
 		}
 	}
 	pod := func(name string, uid types.UID, index, attempt int32) schedulerv1alpha1.NamespacedName {
-		return schedulerv1alpha1.NamespacedName{Namespace: "ns", Name: naming.Pod(name, uid, index, attempt, "hash")}
+		return schedulerv1alpha1.NamespacedName{Namespace: "ns", Name: naming.Pod(name, uid, index, attempt)}
 	}
 	members := []*grovev1alpha1.PodClique{
 		clique("z", "uid-z", 3, ptr.To[int32](2), 5), clique("all", "uid-all", 2, nil, 0),

@@ -352,7 +352,7 @@ func TestAnUpdateChangesWhatItIsFor(t *testing.T) {
 	expect(t, "attempt of the gang", "2", podGang.Labels[labels.RestartAttempt])
 	expect(t, "a user's label of the gang", "kept", podGang.Labels["user"])
 	expect(t, "version of the gang", "8", podGang.ResourceVersion)
-	expect(t, "the pods that the gang names", naming.Pod("llm-1-router", "uid-of-llm-1-router", 0, 2, "router-hash"), podGang.Spec.PodGroups[0].PodReferences[0].Name)
+	expect(t, "the pods that the gang names", naming.Pod("llm-1-router", "uid-of-llm-1-router", 0, 2), podGang.Spec.PodGroups[0].PodReferences[0].Name)
 
 	// What is observed is the cache's own.
 	expect(t, "observed clique", observedBefore["clique"], client.Object(have.cliques["llm-1-router"]))
