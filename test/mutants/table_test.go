@@ -94,10 +94,10 @@ func mutants() map[string]mutant {
 			file: gang + "scalinggroup.go", old: "			recovering++\n			healthy--\n", new: "			recovering++\n",
 		},
 		"copies are recycled in Training": {
-			file: gang + "scalinggroup.go", old: "!s.UpdateInProgress && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining", new: "!s.UpdateInProgress",
+			file: gang + "scalinggroup.go", old: "!isGroupUpdating(status) && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining", new: "!isGroupUpdating(status)",
 		},
 		"wasAvailable does not stick": {
-			file: gang + "availability.go", old: "if have >= need && need > 0 && !s.UpdateInProgress {\n		status.WasAvailable = true\n	}", new: "status.WasAvailable = have >= need && need > 0 && !s.UpdateInProgress",
+			file: gang + "availability.go", old: "if have >= need && need > 0 && !IsUpdating(status) {\n		status.WasAvailable = true\n	}", new: "status.WasAvailable = have >= need && need > 0 && !IsUpdating(status)",
 		},
 		"what was never available is breached": {
 			file: gang + "availability.go", old: "case !status.WasAvailable && !cannotBecomeAvailable(s.Clique, completed, status):", new: "case false:",
