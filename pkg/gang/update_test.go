@@ -400,3 +400,53 @@ func TestAnotherPriorityClassMakesTheReplicaAnew(t *testing.T) {
 		})
 	}
 }
+
+func TestTheTurnOfAClique(t *testing.T) {
+	set := func(options ...setOption) *grovev1alpha1.PodCliqueSet {
+		pcs := inferenceSet(append([]setOption{template("router", 3, 3), template("worker", 2, 2), group("g", 2, 1, "worker")}, options...)...)
+		hashed(pcs, "new")
+		return pcs
+	}
+	router := inference(3, takes("new"), named("set-0-router", "0"))
+	member := inference(2, takes("new"), named("set-0-g-1-worker", "0"), inGroupCopy("1"))
+	inTurn := func(hash string, copies ...int32) *grovev1alpha1.PodCliqueScalingGroup {
+		return &grovev1alpha1.PodCliqueScalingGroup{Status: grovev1alpha1.PodCliqueScalingGroupStatus{UpdateProgress: &grovev1alpha1.PodCliqueScalingGroupUpdateProgress{
+			PodCliqueSetGenerationHash: hash, ReadyReplicaIndicesSelectedToUpdate: &grovev1alpha1.ReplicaIndicesSelectedToUpdate{Updating: copies},
+		}}}
+	}
+	turn := func(due, over bool, away int32) CliqueTurn {
+		return CliqueTurn{Due: due, Over: over, MaxUnavailable: away, GenerationHash: "new", PodTemplateHash: "new"}
+	}
+	two := func(pcs *grovev1alpha1.PodCliqueSet) {
+		pcs.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{MaxUnavailable: ptr.To[int32](2)}
+	}
+	tests := map[string]struct {
+		set    *grovev1alpha1.PodCliqueSet
+		clique *grovev1alpha1.PodClique
+		group  *grovev1alpha1.PodCliqueScalingGroup
+		want   CliqueTurn
+	}{
+		"nobody updates":                         {set(), router, nil, turn(false, false, 1)},
+		"its replica's":                          {set(inProgress("new", 0, true)), router, nil, turn(true, false, 1)},
+		"two at a time":                          {set(inProgress("new", 0, true), two), router, nil, turn(true, false, 2)},
+		"another replica's":                      {set(inProgress("new", 1, true)), router, nil, turn(false, true, 1)},
+		"nobody has decided about this template": {set(inProgress("old", 0, true)), router, nil, turn(false, false, 1)},
+		"the clique has not taken it yet":        {set(inProgress("new", 0, true)), inference(3, takes("old"), named("set-0-router", "0")), nil, turn(false, false, 1)},
+		"the update has ended":                   {set(inProgress("new", 0, true), hasEnded), router, nil, turn(false, true, 1)},
+		"with OnDelete":                          {set(inProgress("new", 0, true), strategy(grovev1alpha1.UpdateStrategyOnDelete)), router, nil, turn(false, true, 1)},
+		"a member's copy's, all of it":           {set(inProgress("new", 0, true)), member, inTurn("new", 1), turn(true, false, 2)},
+		"another copy's":                         {set(inProgress("new", 0, true)), member, inTurn("new", 0), turn(false, false, 2)},
+		"its copy's, for another template":       {set(inProgress("new", 0, true)), member, inTurn("old", 1), turn(false, false, 2)},
+		"the scaling group is not there":         {set(inProgress("new", 0, true)), member, nil, turn(false, false, 2)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) { expect(t, "turn", tc.want, TurnOf(tc.set, tc.clique, 0, tc.group)) })
+	}
+}
+
+func named(name, replica string) cliqueOption {
+	return func(c *grovev1alpha1.PodClique) {
+		c.Name = name
+		metav1.SetMetaDataLabel(&c.ObjectMeta, labels.ReplicaIndex, replica)
+	}
+}
