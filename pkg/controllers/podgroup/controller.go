@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,6 +64,8 @@ type Reconciler struct {
 type state struct {
 	key     types.NamespacedName
 	members []*corev1.Pod
+	// loose are those of them that do not name the group, and belong to it.
+	loose sets.Set[types.UID]
 	// complete says that all members are known.
 	complete bool
 	backEnd  podgrouper.BackEnd
@@ -76,7 +79,7 @@ type state struct {
 
 // Reconcile brings one group in line with its pods and their owner.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	s := &state{key: req.NamespacedName}
+	s := &state{key: req.NamespacedName, loose: sets.New[types.UID]()}
 	if err := r.readMembers(ctx, s); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -202,9 +205,11 @@ func (r *Reconciler) readLoose(ctx context.Context, s *state) error {
 		return fmt.Errorf("list the pods without a group: %w", err)
 	}
 	for i := range list.Items {
-		is, known := r.loose.in(list.Items[i].UID, s.key)
+		// One that is not known is enough to wait for: there is another pass then.
+		is, known := r.loose.in(list.Items[i].UID, s.key, s.complete)
 		if is {
 			s.members = append(s.members, &list.Items[i])
+			s.loose.Insert(list.Items[i].UID)
 		}
 		s.complete = s.complete && known
 	}
