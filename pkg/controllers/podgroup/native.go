@@ -17,6 +17,7 @@ import (
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/desired"
+	"github.com/copse-dev/copse/pkg/podgrouper/owners"
 	"github.com/copse-dev/copse/pkg/scheduling/native"
 )
 
@@ -43,7 +44,7 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 	if s.invalid != nil || s.backEnd != podgrouper.Native || oldest(s.members, func(pod *corev1.Pod) bool { return waitsIn(pod, name) }) == nil {
 		return nil, nil
 	}
-	group := desiredNative(s.group, name, unattached(s.members, name))
+	group := desiredNative(s.group, name, r.unattached(s, name))
 	// Another may have made it that the cache does not show yet.
 	if err := r.Client.Create(ctx, group); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("create the scheduler's PodGroup %s: %w", name, err)
@@ -53,14 +54,27 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 
 // unattached are the pods that live and are not in a group of the scheduler's, though they
 // belong to it: they were created before they could be. The group cannot wait for them.
-func unattached(members []*corev1.Pod, name string) int32 {
+func (r *Reconciler) unattached(s *state, name string) int32 {
 	var n int32
-	for _, pod := range members {
-		if pod.DeletionTimestamp == nil && !pods.HasEnded(pod) && !isIn(pod, name) {
+	for _, pod := range s.members {
+		if pod.DeletionTimestamp == nil && !pods.HasEnded(pod) && !isIn(pod, name) && r.belongs(s, pod) {
 			n++
 		}
 	}
 	return n
+}
+
+// belongs says that a pod is meant for a group of Kubernetes' own scheduler, though it may not
+// be in it. The annotation that names the group can be put on any pod.
+func (r *Reconciler) belongs(s *state, pod *corev1.Pod) bool {
+	if r.backEndOf(pod) != podgrouper.Native {
+		return false
+	}
+	if podgrouper.IsMade(s.group) {
+		return s.loose.Has(pod.UID) || pods.IsGrouped(pod)
+	}
+	id, err := r.Grouping.Current().Identify(pod, owners.Chain{})
+	return err == nil && id.Exempt == podgrouper.GroupedByHand
 }
 
 // desiredNative is the group of the scheduler's, which so many pods are not in.
@@ -109,7 +123,7 @@ func (r *Reconciler) setMinCount(ctx context.Context, s *state, group *schedulin
 	m := minimum{
 		wanted: desired.MinPods(&s.group.Spec), asked: int32(asked), count: group.Spec.SchedulingPolicy.Gang.MinCount, scheduled: native.IsScheduled(group),
 	}
-	m.unattached = unattached(s.members, group.Name)
+	m.unattached = r.unattached(s, group.Name)
 	for _, pod := range s.members {
 		switch {
 		case !isIn(pod, group.Name):
