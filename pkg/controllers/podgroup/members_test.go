@@ -51,7 +51,6 @@ func TestAPodThatOnlyNamesAGroupChangesNothingOfIt(t *testing.T) {
 // A namespace asks for groups while its workloads run, and a pod is replaced: the scheduler
 // does not know the others, so the new one is not to wait for them.
 func TestAReplacementAmongPodsFromBeforeDoesNotWaitForThem(t *testing.T) {
-	runs := func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning }
 	w := newWorld(t, enabled(), gang(int64(3)), pod("a", ungrouped, runs), pod("b", ungrouped, runs))
 	w.enter("a")
 	w.enter("b")
@@ -59,6 +58,15 @@ func TestAReplacementAmongPodsFromBeforeDoesNotWaitForThem(t *testing.T) {
 	if err := w.Client.Create(t.Context(), pod("c")); err != nil {
 		t.Fatal(err)
 	}
+	w.pass(group().Name)
+	expect(t, "minimum of the scheduler's group", int32(1), w.native(group().Name).Spec.SchedulingPolicy.Gang.MinCount)
+}
+
+// Those from before end as well, and do not come back.
+func TestAReplacementDoesNotWaitForPodsFromBeforeThatSucceeded(t *testing.T) {
+	w := newWorld(t, enabled(), gang(int64(3)), pod("a", ungrouped, succeeds), pod("b", ungrouped, succeeds), pod("c"))
+	w.enter("a")
+	w.enter("b")
 	w.pass(group().Name)
 	expect(t, "minimum of the scheduler's group", int32(1), w.native(group().Name).Spec.SchedulingPolicy.Gang.MinCount)
 }
@@ -90,7 +98,6 @@ func TestPodsWhosePodGroupIsGoneAreTold(t *testing.T) {
 		p.Spec.SchedulerName, p.Spec.SchedulingGroup = "others", nil
 		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: naming.PendingGate}}
 	}
-	runs := func(p *corev1.Pod) { p.Spec.NodeName = "node" }
 	w := newWorld(t, pod("a", byHand), pod("b", byHand, held), pod("c", byHand, runs))
 	w.pass("mine")
 	told := w.events()

@@ -52,12 +52,14 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 	return group, nil
 }
 
-// unattached are the pods that live and are not in a group of the scheduler's, though they
-// belong to it: they were created before they could be. The group cannot wait for them.
+// unattached are the pods that live or have succeeded and are not in a group of the
+// scheduler's, though they belong to it: they were created before they could be. The group
+// cannot wait for them.
 func (r *Reconciler) unattached(s *state, name string) int32 {
 	var n int32
 	for _, pod := range s.members {
-		if pod.DeletionTimestamp == nil && !pods.HasEnded(pod) && !isIn(pod, name) && r.belongs(s, pod) {
+		counts := pod.Status.Phase == corev1.PodSucceeded || (pod.DeletionTimestamp == nil && !pods.HasEnded(pod))
+		if counts && !isIn(pod, name) && r.belongs(s, pod) {
 			n++
 		}
 	}

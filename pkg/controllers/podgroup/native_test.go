@@ -80,18 +80,19 @@ func TestAPodThatOnlyNamesAGroupDoesNotLowerItsMinimum(t *testing.T) {
 		change func(*corev1.Pod)
 		want   int32
 	}{
-		"from before the group":                {made, ungrouped, 1},
-		"that could not be put into it":        {made, outside, 1},
-		"in it":                                {made, func(*corev1.Pod) {}, 0},
-		"in another":                           {made, func(p *corev1.Pod) { p.Spec.SchedulingGroup.PodGroupName = ptr.To("other") }, 1},
-		"of KAI":                               {made, of("kai-scheduler"), 0},
-		"of another scheduler":                 {made, of("others"), 0},
-		"to which somebody has added the name": {made, named(), 0},
-		"that has failed":                      {made, func(p *corev1.Pod) { outside(p); p.Status.Phase = corev1.PodFailed }, 0},
-		"that goes":                            {made, func(p *corev1.Pod) { outside(p); p.DeletionTimestamp = &metav1.Time{} }, 0},
-		"that names a group of its user":       {byHand, named(), 1},
-		"that names it, and wants no group":    {byHand, named(podgrouper.KAISkipAnnotation), 0},
-		"that names it, of KAI":                {byHand, func(p *corev1.Pod) { named()(p); p.Spec.SchedulerName = "kai-scheduler" }, 0},
+		"from before the group":                  {made, ungrouped, 1},
+		"that could not be put into it":          {made, outside, 1},
+		"in it":                                  {made, func(*corev1.Pod) {}, 0},
+		"in another":                             {made, func(p *corev1.Pod) { p.Spec.SchedulingGroup.PodGroupName = ptr.To("other") }, 1},
+		"of KAI":                                 {made, of("kai-scheduler"), 0},
+		"of another scheduler":                   {made, of("others"), 0},
+		"to which somebody has added the name":   {made, named(), 0},
+		"from before the group, which succeeded": {made, func(p *corev1.Pod) { ungrouped(p); succeeds(p) }, 1},
+		"that has failed":                        {made, func(p *corev1.Pod) { outside(p); p.Status.Phase = corev1.PodFailed }, 0},
+		"that goes":                              {made, func(p *corev1.Pod) { outside(p); p.DeletionTimestamp = &metav1.Time{} }, 0},
+		"that names a group of its user":         {byHand, named(), 1},
+		"that names it, and wants no group":      {byHand, named(podgrouper.KAISkipAnnotation), 0},
+		"that names it, of KAI":                  {byHand, func(p *corev1.Pod) { named()(p); p.Spec.SchedulerName = "kai-scheduler" }, 0},
 		"that names it, of a DaemonSet": {byHand, func(p *corev1.Pod) {
 			named()(p)
 			p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "apps/v1", "DaemonSet"
