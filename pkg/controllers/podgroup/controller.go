@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,6 +76,8 @@ type state struct {
 	described *podgrouper.Group
 	// invalid is what is wrong with the workload's fields.
 	invalid error
+	// again is when to look once more though nothing happens; zero for never.
+	again time.Time
 }
 
 // Reconcile brings one group in line with its pods and their owner.
@@ -143,6 +146,9 @@ func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, 
 		return reconcile.Result{}, nil
 	}
 	result, err := r.writeStatus(ctx, snapshot)
+	if wait := pace.Until(s.again, r.Clock.Now()); wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
+		result.RequeueAfter = wait
+	}
 	return result, errors.Join(snapshot.Refused, err)
 }
 

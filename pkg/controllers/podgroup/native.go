@@ -11,14 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/desired"
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
-	"github.com/copse-dev/copse/pkg/scheduling/native"
 )
 
 // syncNative makes the group of Kubernetes' own scheduler, and keeps its minimum. It returns
@@ -114,80 +112,4 @@ func isIn(pod *corev1.Pod, group string) bool {
 // waitsIn says that a pod is in a group of the scheduler's, and has not ended.
 func waitsIn(pod *corev1.Pod, group string) bool {
 	return !pods.HasEnded(pod) && isIn(pod, group)
-}
-
-// setMinCount keeps how many pods the scheduler places together.
-func (r *Reconciler) setMinCount(ctx context.Context, s *state, group *schedulingv1beta1.PodGroup) (*schedulingv1beta1.PodGroup, error) {
-	if len(s.members) == 0 || s.invalid != nil {
-		return group, nil
-	}
-	asked, _ := strconv.ParseInt(group.Annotations[podgrouper.MinMemberAnnotation], 10, 32)
-	m := minimum{
-		wanted: desired.MinPods(&s.group.Spec), asked: int32(asked), count: group.Spec.SchedulingPolicy.Gang.MinCount, scheduled: native.IsScheduled(group),
-	}
-	m.unattached = r.unattached(s, group.Name)
-	for _, pod := range s.members {
-		switch {
-		case !isIn(pod, group.Name):
-		case pod.Status.Phase == corev1.PodSucceeded:
-			m.succeeded++
-		case pod.DeletionTimestamp != nil || pods.HasEnded(pod):
-		case pod.Spec.NodeName == "":
-			m.waiting++
-		default:
-			m.placed++
-		}
-	}
-	count := m.decide()
-	if count == m.count && m.wanted == m.asked {
-		return group, nil
-	}
-	// The version keeps a pass that is behind from undoing what another has done.
-	changed := group.DeepCopy()
-	changed.Spec.SchedulingPolicy.Gang.MinCount = count
-	changed.Annotations[podgrouper.MinMemberAnnotation] = strconv.Itoa(int(m.wanted))
-	err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(group, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("set the minimum of the scheduler's PodGroup %s: %w", group.Name, err)
-	}
-	return changed, nil
-}
-
-// minimum is what decides how many pods the scheduler places together.
-type minimum struct {
-	// wanted is the group's, asked the one that the scheduler was told of, and count what
-	// that came to.
-	wanted, asked, count int32
-	// scheduled says that the group was placed once.
-	scheduled bool
-	// waiting pods of the group have no node, placed ones have one.
-	waiting, placed int32
-	// succeeded pods are there no more for the scheduler, and unattached ones never were.
-	succeeded, unattached int32
-}
-
-// decide follows the group. Pods that have succeeded count no more for the scheduler, which
-// would hold back a replacement for ever (kubernetes/kubernetes#142330), so they are taken
-// off when one waits (docs/decisions/0021). It is not raised again when they are deleted,
-// unless the whole workload has come back: then it is a gang as before.
-func (m minimum) decide() int32 {
-	least := m.wanted - m.unattached
-	if m.scheduled {
-		least -= m.succeeded
-	}
-	least = max(1, least)
-	switch {
-	case m.wanted != m.asked && m.waiting > 0:
-		return least
-	case m.wanted != m.asked:
-		return m.wanted
-	case m.waiting >= least && m.placed == 0 && m.succeeded == 0:
-		return least
-	case m.waiting > 0:
-		return min(m.count, least)
-	}
-	return m.count
 }

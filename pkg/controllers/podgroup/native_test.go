@@ -14,32 +14,6 @@ import (
 	"github.com/copse-dev/copse/pkg/podgrouper"
 )
 
-func TestMinimum(t *testing.T) {
-	for name, tc := range map[string]struct {
-		m    minimum
-		want int32
-	}{
-		"as it is":                                {minimum{wanted: 4, asked: 4, count: 4, waiting: 1}, 4},
-		"the group asks for more":                 {minimum{wanted: 6, asked: 4, count: 4, waiting: 1}, 6},
-		"it asks for less":                        {minimum{wanted: 2, asked: 4, count: 4}, 2},
-		"some have succeeded and one waits":       {minimum{wanted: 4, asked: 4, count: 4, scheduled: true, waiting: 1, succeeded: 3}, 1},
-		"nobody waits":                            {minimum{wanted: 4, asked: 4, count: 4, scheduled: true, succeeded: 3}, 4},
-		"before it was scheduled nobody succeeds": {minimum{wanted: 4, asked: 4, count: 4, waiting: 1, succeeded: 3}, 4},
-		"more have succeeded than are needed":     {minimum{wanted: 2, asked: 2, count: 2, scheduled: true, waiting: 1, succeeded: 5}, 1},
-		"those that have succeeded were deleted":  {minimum{wanted: 4, asked: 4, count: 1, scheduled: true, waiting: 1}, 1},
-		"all have come back":                      {minimum{wanted: 4, asked: 4, count: 1, scheduled: true, waiting: 4}, 4},
-		"all but those that run have come back":   {minimum{wanted: 4, asked: 4, count: 1, scheduled: true, waiting: 4, placed: 1}, 1},
-		"all have come back, after one succeeded": {minimum{wanted: 4, asked: 4, count: 1, scheduled: true, waiting: 4, succeeded: 1}, 1},
-		"some could not be put into it":           {minimum{wanted: 4, asked: 4, count: 4, waiting: 1, unattached: 3}, 1},
-		"more than it needs could not be":         {minimum{wanted: 2, asked: 2, count: 2, waiting: 1, unattached: 3}, 1},
-		"it asks for more, and some succeeded":    {minimum{wanted: 6, asked: 4, count: 2, scheduled: true, waiting: 1, succeeded: 2}, 4},
-	} {
-		if got := tc.m.decide(); got != tc.want {
-			t.Errorf("%s: got %d, want %d", name, got, tc.want)
-		}
-	}
-}
-
 // A namespace may ask for groups while its workloads run: their pods are in none, and a pod
 // that replaces one of them is not to wait for them.
 func TestTheSchedulersGroupDoesNotWaitForPodsThatAreNotInIt(t *testing.T) {
