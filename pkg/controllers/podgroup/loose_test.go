@@ -1,10 +1,14 @@
 package podgroup
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/podgrouper"
@@ -69,6 +73,19 @@ func TestAGroupIsLookedAtWhenItsNamespaceIsKnown(t *testing.T) {
 	}
 	w.pass(group().Name)
 	expect(t, "phase then", schedulerv1alpha1.PodGroupPending, w.live(group().Name).Status.Phase)
+}
+
+// A pod from before runs, and the group of those that came later is refused: that is told.
+func TestARefusedGroupIsToldBesideAPodFromBefore(t *testing.T) {
+	w, name := newWorld(t, enabled(), gang(int64(2)), pod("a", ungrouped, runs), pod("b")), group().Name
+	w.enter("a")
+	w.refusal = apierrors.NewForbidden(schedulingv1beta1.Resource("podgroups"), name, errors.New("no PriorityClass of this name"))
+	if _, err := w.tryPass(name); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+	if why := w.live(name).Status.SchedulingConditions[0].Reasons[0]; why.Reason != "GroupObjectMissing" || !strings.Contains(why.Message, "no PriorityClass") {
+		t.Errorf("says %+v", why)
+	}
 }
 
 // A pod that has ended is put into no group any more, and waits for no owner.
