@@ -97,16 +97,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if group != nil && group.DeletionTimestamp != nil {
-		r.tellWithoutGroup(s)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.tellWithoutGroup(ctx, s)
 	}
 	s.group = group
 	if err := r.follow(ctx, store, s); err != nil {
 		return reconcile.Result{}, err
 	}
 	if s.group == nil {
-		r.tellWithoutGroup(s)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.tellWithoutGroup(ctx, s)
 	}
 	if _, foreign := store.(*kaiStore); foreign {
 		// KAI tells what becomes of its own groups.

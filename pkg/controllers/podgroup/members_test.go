@@ -1,11 +1,13 @@
 package podgroup
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,12 +102,47 @@ func TestPodsWhosePodGroupIsGoneAreTold(t *testing.T) {
 	}
 	w := newWorld(t, pod("a", byHand), pod("b", byHand, held), pod("c", byHand, runs))
 	w.pass("mine")
-	told := w.events()
-	if len(told) != 2 || !strings.Contains(told[0], "Warning PodGroupMissing PodGroup mine") {
-		t.Errorf("events %q", told)
-	}
+	const missing = "Warning PodGroupMissing PodGroup mine, which the pod names, "
+	expect(t, "events", []string{
+		missing + "is gone: delete the pod, and create it anew after the PodGroup", missing + "does not exist: the pod is held until there is one of this name",
+	}, w.events())
 	w.pass("mine")
 	expect(t, "events of the next pass", []string(nil), w.events())
+}
+
+// behind is a cache that does not show PodGroups yet.
+type behind struct{ client.Client }
+
+func (c behind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+	if _, is := obj.(*schedulerv1alpha1.PodGroup); is {
+		return apierrors.NewNotFound(schedulerv1alpha1.Resource("podgroups"), key.Name)
+	}
+	return c.Client.Get(ctx, key, obj, options...)
+}
+
+// A pod that is made right after its PodGroup is often seen before it. One that is in another,
+// by the same name, is told all the same; one that is held is released by any.
+func TestPodsThatAreSeenBeforeTheirPodGroupAreNotTold(t *testing.T) {
+	in := func(group string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Annotations = map[string]string{podgrouper.PodGroupAnnotation: "mine"}
+			p.Spec.SchedulingGroup.PodGroupName = &group
+		}
+	}
+	held := func(p *corev1.Pod) {
+		p.Spec.SchedulerName, p.Spec.SchedulingGroup = "others", nil
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: naming.PendingGate}}
+	}
+	mine := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "mine-uid"}}
+	w := newWorld(t, mine, pod("a", in(podgrouper.NativeName("mine", "mine-uid"))), pod("b", in(podgrouper.NativeName("mine", "former-uid"))), pod("c", in(""), held))
+	w.Client = behind{w.Client}
+	w.pass("mine")
+	if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "is gone") {
+		t.Errorf("events %q", told)
+	}
+	if !w.notes.told(reasonPodGroupMissing + "b-uid") {
+		t.Error("the wrong pod was told")
+	}
 }
 
 // KAI's PodGroup has KAI's status, so nothing in it says what was told.

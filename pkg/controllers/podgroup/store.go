@@ -48,8 +48,12 @@ type ownStore struct {
 }
 
 func (s *ownStore) get(ctx context.Context, key types.NamespacedName) (*schedulerv1alpha1.PodGroup, error) {
+	return getOwn(ctx, s.client, key)
+}
+
+func getOwn(ctx context.Context, reader client.Reader, key types.NamespacedName) (*schedulerv1alpha1.PodGroup, error) {
 	group := &schedulerv1alpha1.PodGroup{}
-	err := s.client.Get(ctx, key, group)
+	err := reader.Get(ctx, key, group)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
