@@ -86,7 +86,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.readMembers(ctx, s); err != nil {
 		return reconcile.Result{}, err
 	}
-	store := r.storeFor(s.backEnd, s.members)
+	store, err := r.storeFor(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	if store == nil {
 		// KAI's pods, and no KAI yet.
 		wait := pace.Until(r.kai.again(), r.Clock.Now())

@@ -203,14 +203,16 @@ func hasSpec(live *schedulerv1alpha1.PodGroup, wanted *schedulerac.PodGroupApply
 
 // tellInvalid says once what is wrong with a workload: the condition remembers it.
 func (r *Reconciler) tellInvalid(s *state) {
+	// The status of KAI's groups is KAI's, so what was told of them is remembered here.
+	kept := s.key.String()
+	if s.invalid == nil {
+		r.notes.forget(kept)
+	}
 	if s.invalid == nil || s.group == nil {
 		return
 	}
-	if s.backEnd == podgrouper.KAI {
-		// Its status is KAI's.
-		if !r.notes.first(s.key.String() + ": " + s.invalid.Error()) {
-			return
-		}
+	if s.backEnd == podgrouper.KAI && !r.notes.changed(kept, s.invalid.Error()) {
+		return
 	}
 	told := meta.FindStatusCondition(s.group.Status.Conditions, schedulerv1alpha1.PodGroupConditionInvalid)
 	if told != nil && told.Status == metav1.ConditionTrue && told.Message == s.invalid.Error() {

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -156,6 +158,93 @@ func TestAWorkloadOfKAIThatMakesNoSenseIsToldOnce(t *testing.T) {
 	}
 	w.pass(group().Name)
 	expect(t, "events of the next pass", []string(nil), w.events())
+}
+
+// What is wrong with a workload can be mended, and be wrong again.
+func TestAWorkloadOfKAIThatMakesNoSenseOnceMoreIsToldOnceMore(t *testing.T) {
+	ofKAI := func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil }
+	w := newWorld(t, enabled(), gang("many"), pod("a", ofKAI))
+	w.kai.served = true
+	for _, minimum := range []any{"many", int64(1), "many"} {
+		w.setMinimum(minimum)
+		w.reader.forget(gang(nil).GroupVersionKind().GroupKind(), "ns", "bert")
+		w.pass(group().Name)
+	}
+	if told := w.events(); len(told) != 2 {
+		t.Errorf("events %q", told)
+	}
+}
+
+// Where the group of KAI's pods is does not depend on a mark, which can be copied to any pod.
+func TestAPodGroupForKAIThatWasMadeByHandStaysItsUsers(t *testing.T) {
+	byHand := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "mine-uid"}, Spec: schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](3)}}
+	for name, marked := range map[string]bool{"marked": true, "not marked": false} {
+		w := newWorld(t, enabled(), gang(int64(2)), byHand.DeepCopy(), pod("a", func(p *corev1.Pod) {
+			p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil
+			p.Annotations[podgrouper.PodGroupAnnotation] = "mine"
+			if !marked {
+				delete(p.Annotations, podgrouper.GroupedByAnnotation)
+			}
+		}))
+		w.kai.served = true
+		expect(t, "writes with a pod that is "+name, []string{"apply mine", "status mine"}, w.pass("mine"))
+		theirs, err := (&kaiStore{client: w.Writer, live: w.Live}).get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "mine"})
+		if err != nil || theirs == nil || ptr.Deref(theirs.Spec.MinMember, 0) != 3 {
+			t.Errorf("KAI's with a pod that is %s: %+v, %v", name, theirs, err)
+		}
+	}
+}
+
+// What the workload asks for no more goes from KAI's group, also where somebody else has
+// written it since; what is its users' stays.
+func TestWhatAWorkloadOfKAIAsksForNoMoreIsReset(t *testing.T) {
+	ofKAI := func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil }
+	asking := gang(int64(2))
+	asking.SetLabels(map[string]string{podgrouper.PreemptibilityLabel: "non-preemptible", podgrouper.QueueLabel: "research"})
+	asking.SetAnnotations(map[string]string{podgrouper.TopologyAnnotation: "dc", podgrouper.RequiredPlacementAnnotation: "rack"})
+	for name, edit := range map[string]bool{"as it was made": false, "edited": true} {
+		w := newWorld(t, enabled(), asking.DeepCopy(), pod("a", ofKAI))
+		w.kai.served = true
+		store := &kaiStore{client: w.Writer, live: w.Live}
+		w.pass(group().Name)
+		if edit {
+			object := &unstructured.Unstructured{}
+			object.SetGroupVersionKind(kaiPodGroup())
+			if err := w.Live.Get(t.Context(), group(), object); err != nil {
+				t.Fatal(err)
+			}
+			spec := object.Object["spec"].(map[string]any)
+			spec["queue"], spec["markUnschedulable"], spec["schedulingBackoff"] = "mine", false, int64(1)
+			// Who writes the whole object owns all of it.
+			spec["preemptibility"], spec["topologyConstraint"] = "preemptible", map[string]any{"topology": "mine"}
+			if err := w.Client.Update(t.Context(), object, client.FieldOwner("kubectl-edit")); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(group().Name)
+		}
+		live := gang(nil)
+		if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+			t.Fatal(err)
+		}
+		live.SetLabels(map[string]string{podgrouper.QueueLabel: "research"})
+		live.SetAnnotations(nil)
+		if err := w.Client.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		w.ownerChanged(live.GroupVersionKind().GroupKind(), live)
+		w.pass(group().Name)
+		theirs, err := store.get(t.Context(), group())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](2), Queue: "research", PriorityClassName: theirs.Spec.PriorityClassName}
+		if edit {
+			want.Queue, want.MarkUnschedulable, want.SchedulingBackoff = "mine", ptr.To(false), ptr.To[int32](1)
+		}
+		expect(t, "the group "+name, want, theirs.Spec)
+		expect(t, "label", "", theirs.Labels[podgrouper.PreemptibilityLabel])
+		expect(t, "writes of the next pass", []string(nil), w.pass(group().Name))
+	}
 }
 
 // A copy of a made PodGroup is its user's, and so is one that a pod of it calls otherwise.

@@ -47,12 +47,22 @@ func (n *noted) told(what string) bool {
 }
 
 // first says whether something is said for the first time.
-func (n *noted) first(what string) bool {
+func (n *noted) first(what string) bool { return n.changed(what, "") }
+
+// changed says whether something else is said about a thing than before.
+func (n *noted) changed(about, what string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, told := n.said.Get(what); told {
+	if before, told := n.said.Get(about); told && before == what {
 		return false
 	}
-	n.said.Add(what, true)
+	n.said.Add(about, what)
 	return true
+}
+
+// forget has the next that is said about a thing be said for the first time.
+func (n *noted) forget(about string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.said.Remove(about)
 }
