@@ -118,19 +118,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // schedule brings a group to its scheduler, and tells what that makes of it.
 func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, error) {
-	if phase := s.group.Status.Phase; len(s.members) == 0 && (phase == "" || phase == schedulerv1alpha1.PodGroupFinished || !s.complete) {
-		// What has finished stays so when its pods are cleared away.
+	phase := s.group.Status.Phase
+	if len(s.members) == 0 && (phase == "" || !s.complete) {
 		return reconcile.Result{}, nil
+	}
+	if len(s.members) == 0 && phase == schedulerv1alpha1.PodGroupFinished {
+		// It stays so when its pods are cleared away. Pods that come later are a gang again.
+		_, err := r.syncNative(ctx, s)
+		return reconcile.Result{}, err
 	}
 	snapshot := status.Snapshot{
 		Group: s.group, Members: s.members, BackEnd: s.backEnd, NativeName: podgrouper.NativeNameOf(s.group), Invalid: s.invalid,
 		NodePool: s.group.Labels[podgrouper.NodePoolLabel],
 	}
 	var err error
-	switch {
-	case s.backEnd == podgrouper.KAI:
+	if s.backEnd == podgrouper.KAI {
 		snapshot.Copied, err = r.kai.copyGroup(ctx, s)
-	case r.NativeGangs:
+	} else {
 		snapshot.Native, err = r.syncNative(ctx, s)
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 )
 
 func TestMinimum(t *testing.T) {
@@ -136,6 +138,18 @@ func TestAWorkloadThatStartsAnewIsAGangAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A workload that has finished can be started once more, with other pods.
+func TestAWorkloadThatHasFinishedIsAGangAgain(t *testing.T) {
+	w := halfFinished(t)
+	w.update(pod("d", succeeds))
+	w.later(group().Name)
+	expect(t, "phase", schedulerv1alpha1.PodGroupFinished, w.live(group().Name).Status.Phase)
+	w.delete("a", "b", "c", "d")
+	expect(t, "writes when its pods are cleared away", []string{"patch " + group().Name}, w.later(group().Name))
+	w.expectMinimum("without pods", 4)
+	expect(t, "phase then", schedulerv1alpha1.PodGroupFinished, w.live(group().Name).Status.Phase)
 }
 
 // The last pod of a gang that has finished in part is replaced after the others were cleared

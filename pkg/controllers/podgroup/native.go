@@ -20,8 +20,12 @@ import (
 )
 
 // syncNative makes the group of Kubernetes' own scheduler, and keeps its minimum. It returns
-// nil when there is none: without pods that are in it none is needed.
+// nil when there is none: without pods that are in it, or where the scheduler takes no groups,
+// none is needed.
 func (r *Reconciler) syncNative(ctx context.Context, s *state) (*schedulingv1beta1.PodGroup, error) {
+	if !r.NativeGangs {
+		return nil, nil
+	}
 	name := podgrouper.NativeNameOf(s.group)
 	group := &schedulingv1beta1.PodGroup{}
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, group)
