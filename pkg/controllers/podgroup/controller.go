@@ -150,30 +150,31 @@ func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, 
 		// What is not known yet is about to come, with another pass.
 		return reconcile.Result{}, nil
 	}
-	result, err := r.writeStatus(ctx, snapshot)
-	if wait := pace.Until(s.again, r.Clock.Now()); wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
-		result.RequeueAfter = wait
+	wait, err := r.writeStatus(ctx, snapshot)
+	if again := pace.Until(s.again, r.Clock.Now()); again > 0 && (wait == 0 || again < wait) {
+		wait = again
 	}
-	return result, errors.Join(snapshot.Refused, err)
+	return reconcile.Result{RequeueAfter: wait}, errors.Join(snapshot.Refused, err)
 }
 
-// writeStatus tells what becomes of a group; mere figures no more than once a second.
-func (r *Reconciler) writeStatus(ctx context.Context, snapshot status.Snapshot) (reconcile.Result, error) {
+// writeStatus tells what becomes of a group; mere figures no more than once a second. It
+// returns how long they have to wait.
+func (r *Reconciler) writeStatus(ctx context.Context, snapshot status.Snapshot) (time.Duration, error) {
 	now := r.Clock.Now()
 	decided, changed, figures := status.Decide(snapshot, now)
 	if !changed {
-		return reconcile.Result{}, nil
+		return 0, nil
 	}
 	if wait := r.Pace.Wait(snapshot.Group.UID, int32(len(snapshot.Members)), now); figures && wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
+		return wait, nil
 	}
 	updated := snapshot.Group.DeepCopy()
 	updated.Status = decided
 	if err := r.Client.Status().Update(ctx, updated); client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("write the status: %w", err)
+		return 0, fmt.Errorf("write the status: %w", err)
 	}
 	r.Pace.Wrote(snapshot.Group.UID, r.Clock.Now())
-	return reconcile.Result{}, nil
+	return 0, nil
 }
 
 // readMembers reads the pods of a group: those that name it, and those that would.
