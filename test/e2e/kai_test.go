@@ -39,7 +39,7 @@ var kaiInstalled sync.Once
 func installKAI(t *testing.T) {
 	t.Helper()
 	kaiInstalled.Do(func() {
-		text, err := os.ReadFile(filepath.Join("testdata", "kai-podgroups.yaml"))
+		text, err := os.ReadFile(filepath.Join("testdata", "kai-crd.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,8 @@ func installKAI(t *testing.T) {
 			t.Fatal(err)
 		}
 		crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-		if _, err := crds.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+		// A test of pod groups may have applied it before.
+		if _, err := crds.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 		// The controller-manager believes what discovery says.

@@ -187,6 +187,16 @@ func TestAReplacementInAGroupThatHasFinishedInPart(t *testing.T) {
 	ns.create(member("bert-3", "bert", uid, exiting))
 	ns.group(name, inPhase(schedulerv1alpha1.PodGroupFinished))
 	ns.native(name, counting(1))
+
+	// It is started once more, and waits as a whole.
+	for _, pod := range []string{"bert-0", "bert-1", "bert-3"} {
+		ns.delete(pod)
+	}
+	ns.native(name, counting(3))
+	ns.create(member("bert-4", "bert", uid))
+	ns.group(name, explaining("WaitingForPods", &schedulerv1alpha1.PodDetails{Have: 1, Need: 3}))
+	ns.create(member("bert-5", "bert", uid), member("bert-6", "bert", uid))
+	ns.group(name, inPhase(schedulerv1alpha1.PodGroupRunning))
 }
 
 // Pods that were made before their namespace was grouped are left alone, and their group

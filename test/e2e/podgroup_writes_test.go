@@ -148,7 +148,7 @@ func (n grouped) versions() map[string]string {
 func TestPodsOfKAI(t *testing.T) {
 	ns := groupedNamespace(t)
 	ns.installKAI()
-	uid := ns.gang("bert", ", labels: {kai.scheduler/queue: research}", "{replicas: 2}")
+	uid := ns.gang("bert", ", labels: {kai.scheduler/queue: research, kai.scheduler/preemptibility: preemptible}", "{replicas: 2}")
 	name := nameOf("bert", uid)
 	ofKAI := func(pod *corev1.Pod) { pod.Spec.SchedulerName = "kai-scheduler" }
 	before := writes(t)
@@ -169,7 +169,7 @@ func TestPodsOfKAI(t *testing.T) {
 	}
 	ns.Eventually(30*time.Second, get)
 	spec, _, _ := unstructured.NestedMap(group.Object, "spec")
-	if spec["queue"] != "research" || fmt.Sprint(spec["minMember"]) != "2" || len(group.GetOwnerReferences()) != 1 || group.GetOwnerReferences()[0].UID != uid {
+	if spec["queue"] != "research" || spec["preemptibility"] != "preemptible" || fmt.Sprint(spec["minMember"]) != "2" || len(group.GetOwnerReferences()) != 1 || group.GetOwnerReferences()[0].UID != uid {
 		t.Errorf("got %v of %v", spec, group.GetOwnerReferences())
 	}
 	own, err := cluster.Copse.SchedulerV1alpha1().PodGroups(ns.Name).List(t.Context(), metav1.ListOptions{})
@@ -180,13 +180,14 @@ func TestPodsOfKAI(t *testing.T) {
 		t.Errorf("writes: %v", got)
 	}
 
-	ns.Kubectl("patch", "gangs.podgroups.example.com", "bert", "--type=merge", "-p", `{"spec":{"replicas":3}}`)
+	ns.Kubectl("patch", "gangs.podgroups.example.com", "bert", "--type=merge", "-p", `{"metadata":{"labels":{"kai.scheduler/preemptibility":null}},"spec":{"replicas":3}}`)
 	ns.Eventually(30*time.Second, func(ctx context.Context) error {
 		if err := get(ctx); err != nil {
 			return err
 		}
-		if minimum, _, _ := unstructured.NestedInt64(group.Object, "spec", "minMember"); minimum != 3 {
-			return fmt.Errorf("minMember %d", minimum)
+		minimum, _, _ := unstructured.NestedInt64(group.Object, "spec", "minMember")
+		if preemptibility, is, _ := unstructured.NestedString(group.Object, "spec", "preemptibility"); minimum != 3 || is {
+			return fmt.Errorf("minMember %d, preemptibility %q", minimum, preemptibility)
 		}
 		return nil
 	})

@@ -1,9 +1,13 @@
 package mutants
 
-const grouping = "pkg/podgrouper/"
+const (
+	grouping = "pkg/podgrouper/"
+	podGroup = ctrl + "podgroup/"
+)
 
-// groupingMutants are mistakes of the pod grouper's webhook and its certificate: each of them
-// puts a pod into a group that is never placed, or keeps pods from being created.
+// groupingMutants are mistakes of the pod grouper's webhook, its certificate and its
+// controller: each of them puts a pod into a group that is never placed, keeps pods from being
+// created, places a gang in part, or says what is not so.
 func groupingMutants() map[string]mutant {
 	return map[string]mutant{
 		"grouping: a pod joins a group whose priority it cannot have": {
@@ -35,6 +39,36 @@ func groupingMutants() map[string]mutant {
 		},
 		"grouping: a minimum above the pods that come at once": {
 			file: grouping + "decision.go", old: "ptr.To(int32(min(asked, most)))", new: "ptr.To(int32(asked))",
+		},
+		"grouping: pods from before that have ended are forgotten": {
+			file: podGroup + "pods/cache.go", old: "return GroupOf(pod) == \"\" && pod.Spec.SchedulingGroup == nil", new: "return GroupOf(pod) == \"\" && pod.Spec.SchedulingGroup == nil && !HasEnded(pod)",
+		},
+		"grouping: a group is not looked at when its pods are known": {
+			file: podGroup + "loose.go", old: "	if !known && await {\n", new: "	if !known && await && false {\n",
+		},
+		"grouping: any pod that names a group lowers its minimum": {
+			file: podGroup + "native.go", old: "return s.loose.Has(pod.UID) || pods.IsGrouped(pod)", new: "return true",
+		},
+		"grouping: pods of other schedulers lower the minimum of a group": {
+			file: podGroup + "native.go", old: "	if r.backEndOf(pod) != podgrouper.Native {\n		return false\n	}\n", new: "",
+		},
+		"grouping: the first pod of a workload that starts anew is placed alone": {
+			file: podGroup + "minimum.go", old: "(m.waiting == 0 || m.coming)", new: "m.waiting == 0",
+		},
+		"grouping: a replacement waits for ever for members that were cleared away": {
+			file: podGroup + "minimum.go", old: "(m.waiting == 0 || m.coming)", new: "true",
+		},
+		"grouping: nobody looks again when no more pods come": {
+			file: podGroup + "minimum.go", old: "		s.again = m.settles\n", new: "",
+		},
+		"grouping: a pod from before hides that the scheduler's group is missing": {
+			file: podGroup + "status/explain.go", old: "s.BackEnd == podgrouper.Native && c.waiting > 0", new: "s.BackEnd == podgrouper.Native && c.waiting > 0 && c.loose == 0",
+		},
+		"grouping: a group that was placed once waits for no members": {
+			file: podGroup + "status/explain.go", old: "inGroup && s.Native != nil && c.loose > 0", new: "inGroup && s.Native != nil && !native.IsScheduled(s.Native) && c.loose > 0",
+		},
+		"grouping: a replacement waits for pods from before that succeeded": {
+			file: podGroup + "native.go", old: "pod.Status.Phase == corev1.PodSucceeded || (pod.Del", new: "(pod.Del",
 		},
 	}
 }

@@ -27,6 +27,9 @@ func schedulingMutants() map[string]mutant {
 		"scheduling: every name of a scheduler is Kubernetes' own": {
 			file: sched + "backends.go", old: "	if backend, ok := b.ByScheduler[schedulerName]; ok {", new: "	if backend, ok := b.ByScheduler[corev1.DefaultSchedulerName]; ok {",
 		},
+		"scheduling: what a gang of KAI says no more stays": {
+			file: sched + "kai/kai.go", old: "want == nothing && !slices.Contains(strings.Split(said, \",\"), field)", new: "want == nothing && !slices.Contains(strings.Split(said, \",\"), field+\"?\")",
+		},
 		"scheduling: an earlier attempt's group stays": {
 			file: sched + "native/native.go", old: "attemptOf(group) >= attemptOf(gang)", new: "attemptOf(group) <= attemptOf(gang)",
 		},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -14,19 +13,15 @@ import (
 )
 
 // podGrouper makes the pod grouper, which every replica has; nil when it is switched off.
-func podGrouper(config *rest.Config, mgr manager.Manager, options *Options) (*live.Live, error) {
+func podGrouper(config *rest.Config, mgr manager.Manager, options *Options, gangs *nativeGangs) (*live.Live, error) {
 	if !options.PodGrouper {
 		return nil, nil
-	}
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, err
 	}
 	grouping, err := live.New(config, mgr.GetScheme(), live.Options{
 		Namespace:     options.LeaderElectionNamespace,
 		ConfigMap:     options.PodGrouperConfig,
 		KAISchedulers: options.KAISchedulerNames,
-		NativeGangs:   func(ctx context.Context) bool { return servesNativeGangs(ctx, client) },
+		NativeGangs:   gangs.served,
 		Recorder:      mgr.GetEventRecorder("copse-pod-grouper"),
 		Mapper:        mgr.GetRESTMapper(),
 		Reader:        mgr.GetAPIReader(),

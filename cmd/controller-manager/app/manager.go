@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -95,14 +94,19 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
-	grouping, err := podGrouper(restConfig, mgr, options)
+	client, err := discovery.NewDiscoveryClientForConfig(restConfig)
+	if err != nil {
+		return err
+	}
+	gangs := &nativeGangs{client: client}
+	grouping, err := podGrouper(restConfig, mgr, options, gangs)
 	if err != nil {
 		return err
 	}
 	if err := serveWebhook(mgr, options, grouping); err != nil {
 		return err
 	}
-	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own, grouping: grouping}
+	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own, discovery: client, gangs: gangs, grouping: grouping}
 	if err := mgr.Add(starter); err != nil {
 		return err
 	}
@@ -144,6 +148,9 @@ type starter struct {
 	manager manager.Manager
 	options *Options
 	metrics *metrics.Metrics
+	// discovery says what the cluster serves, and gangs whether it schedules gangs.
+	discovery discovery.DiscoveryInterface
+	gangs     *nativeGangs
 	// grouping is nil when pods are not grouped.
 	grouping *live.Live
 	started  atomic.Bool
@@ -156,16 +163,12 @@ func (*starter) NeedLeaderElection() bool { return true }
 
 // Start waits for the APIs and adds the controllers.
 func (s *starter) Start(ctx context.Context) error {
-	client, err := discovery.NewDiscoveryClientForConfig(s.config)
-	if err != nil {
-		return err
-	}
-	if err := waitForAPIs(ctx, client); err != nil {
+	if err := waitForAPIs(ctx, s.discovery); err != nil {
 		// Only the end of the context ends the wait.
 		return nil
 	}
-	nativeGangs := servesNativeGangs(ctx, client)
-	kaiSchedulers := servedKAISchedulers(ctx, client, s.options.KAISchedulerNames)
+	nativeGangs := s.gangs.served(ctx)
+	kaiSchedulers := servedKAISchedulers(ctx, s.discovery, s.options.KAISchedulerNames)
 	waiter, err := s.options.waiter()
 	if err != nil {
 		return err
@@ -224,15 +227,6 @@ func waitForAPIs(ctx context.Context, client discovery.DiscoveryInterface) error
 		}
 	}
 	return nil
-}
-
-// servesNativeGangs says whether the cluster schedules gangs itself (D23).
-func servesNativeGangs(ctx context.Context, client discovery.DiscoveryInterface) bool {
-	served := servesGroups(ctx, client, schedulingv1beta1.SchemeGroupVersion, "podgroups")
-	if !served && ctx.Err() == nil {
-		klog.InfoS("The cluster does not schedule gangs: pods are placed one by one. Kubernetes 1.37 with the feature gate GenericWorkload and the API scheduling.k8s.io/v1beta1 is needed")
-	}
-	return served
 }
 
 // servedKAISchedulers are the names, if the cluster serves the groups that KAI reads.

@@ -103,7 +103,11 @@ func TestNativeGangsAreThoseOfTheScheduler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			expect(t, "native gangs", tc.want, servesNativeGangs(ctx, tc.client))
+			gangs := &nativeGangs{client: tc.client}
+			expect(t, "native gangs", tc.want, gangs.served(ctx))
+			// Another answer later would be another than the first who has asked knows.
+			gangs.client = &fakeDiscovery{groupsErr: errors.New("it was asked twice"), onAsk: cancel}
+			expect(t, "native gangs, when asked again", tc.want, gangs.served(ctx))
 			expect(t, "the wait was cut short", false, ctx.Err() != nil)
 		})
 	}
@@ -112,8 +116,10 @@ func TestNativeGangsAreThoseOfTheScheduler(t *testing.T) {
 		defer cancel()
 		client := &fakeDiscovery{groupsErr: errors.New("no answer")}
 		client.onAsk = cancel
-		expect(t, "native gangs", false, servesNativeGangs(ctx, client))
+		gangs := &nativeGangs{client: client}
+		expect(t, "native gangs", false, gangs.served(ctx))
 		expect(t, "the end of the context ended the wait", true, ctx.Err() != nil)
+		expect(t, "that is an answer", false, gangs.asked)
 	})
 }
 

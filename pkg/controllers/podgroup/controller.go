@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,6 +65,8 @@ type Reconciler struct {
 type state struct {
 	key     types.NamespacedName
 	members []*corev1.Pod
+	// loose are those of them that do not name the group, and belong to it.
+	loose sets.Set[types.UID]
 	// complete says that all members are known.
 	complete bool
 	backEnd  podgrouper.BackEnd
@@ -72,15 +76,20 @@ type state struct {
 	described *podgrouper.Group
 	// invalid is what is wrong with the workload's fields.
 	invalid error
+	// again is when to look once more though nothing happens; zero for never.
+	again time.Time
 }
 
 // Reconcile brings one group in line with its pods and their owner.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	s := &state{key: req.NamespacedName}
+	s := &state{key: req.NamespacedName, loose: sets.New[types.UID]()}
 	if err := r.readMembers(ctx, s); err != nil {
 		return reconcile.Result{}, err
 	}
-	store := r.storeFor(s.backEnd, s.members)
+	store, err := r.storeFor(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	if store == nil {
 		// KAI's pods, and no KAI yet.
 		wait := pace.Until(r.kai.again(), r.Clock.Now())
@@ -91,16 +100,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if group != nil && group.DeletionTimestamp != nil {
-		r.tellWithoutGroup(s)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.tellWithoutGroup(ctx, s)
 	}
 	s.group = group
 	if err := r.follow(ctx, store, s); err != nil {
 		return reconcile.Result{}, err
 	}
 	if s.group == nil {
-		r.tellWithoutGroup(s)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.tellWithoutGroup(ctx, s)
 	}
 	if _, foreign := store.(*kaiStore); foreign {
 		// KAI tells what becomes of its own groups.
@@ -111,19 +118,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // schedule brings a group to its scheduler, and tells what that makes of it.
 func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, error) {
-	if phase := s.group.Status.Phase; len(s.members) == 0 && (phase == "" || phase == schedulerv1alpha1.PodGroupFinished || !s.complete) {
-		// What has finished stays so when its pods are cleared away.
+	phase := s.group.Status.Phase
+	if len(s.members) == 0 && (phase == "" || !s.complete) {
 		return reconcile.Result{}, nil
+	}
+	if len(s.members) == 0 && phase == schedulerv1alpha1.PodGroupFinished {
+		// It stays so when its pods are cleared away. Pods that come later are a gang again.
+		_, err := r.syncNative(ctx, s)
+		return reconcile.Result{}, err
 	}
 	snapshot := status.Snapshot{
 		Group: s.group, Members: s.members, BackEnd: s.backEnd, NativeName: podgrouper.NativeNameOf(s.group), Invalid: s.invalid,
 		NodePool: s.group.Labels[podgrouper.NodePoolLabel],
 	}
 	var err error
-	switch {
-	case s.backEnd == podgrouper.KAI:
+	if s.backEnd == podgrouper.KAI {
 		snapshot.Copied, err = r.kai.copyGroup(ctx, s)
-	case r.NativeGangs:
+	} else {
 		snapshot.Native, err = r.syncNative(ctx, s)
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
@@ -139,27 +150,31 @@ func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, 
 		// What is not known yet is about to come, with another pass.
 		return reconcile.Result{}, nil
 	}
-	result, err := r.writeStatus(ctx, snapshot)
-	return result, errors.Join(snapshot.Refused, err)
+	wait, err := r.writeStatus(ctx, snapshot)
+	if again := pace.Until(s.again, r.Clock.Now()); again > 0 && (wait == 0 || again < wait) {
+		wait = again
+	}
+	return reconcile.Result{RequeueAfter: wait}, errors.Join(snapshot.Refused, err)
 }
 
-// writeStatus tells what becomes of a group; mere figures no more than once a second.
-func (r *Reconciler) writeStatus(ctx context.Context, snapshot status.Snapshot) (reconcile.Result, error) {
+// writeStatus tells what becomes of a group; mere figures no more than once a second. It
+// returns how long they have to wait.
+func (r *Reconciler) writeStatus(ctx context.Context, snapshot status.Snapshot) (time.Duration, error) {
 	now := r.Clock.Now()
 	decided, changed, figures := status.Decide(snapshot, now)
 	if !changed {
-		return reconcile.Result{}, nil
+		return 0, nil
 	}
 	if wait := r.Pace.Wait(snapshot.Group.UID, int32(len(snapshot.Members)), now); figures && wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
+		return wait, nil
 	}
 	updated := snapshot.Group.DeepCopy()
 	updated.Status = decided
 	if err := r.Client.Status().Update(ctx, updated); client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("write the status: %w", err)
+		return 0, fmt.Errorf("write the status: %w", err)
 	}
 	r.Pace.Wrote(snapshot.Group.UID, r.Clock.Now())
-	return reconcile.Result{}, nil
+	return 0, nil
 }
 
 // readMembers reads the pods of a group: those that name it, and those that would.
@@ -202,9 +217,11 @@ func (r *Reconciler) readLoose(ctx context.Context, s *state) error {
 		return fmt.Errorf("list the pods without a group: %w", err)
 	}
 	for i := range list.Items {
-		is, known := r.loose.in(list.Items[i].UID, s.key)
+		// One that is not known is enough to wait for: there is another pass then.
+		is, known := r.loose.in(list.Items[i].UID, s.key, s.complete)
 		if is {
 			s.members = append(s.members, &list.Items[i])
+			s.loose.Insert(list.Items[i].UID)
 		}
 		s.complete = s.complete && known
 	}

@@ -42,10 +42,15 @@ func (r *entry) Reconcile(ctx context.Context, key PodKey) (reconcile.Result, er
 		return reconcile.Result{}, fmt.Errorf("read the pod: %w", err)
 	}
 	if err != nil || pod.UID != key.UID || !pods.IsLoose(pod) {
-		r.queue.add(r.loose.forget(key.UID))
+		r.queue.add(r.loose.forget(key.UID)...)
 		return reconcile.Result{}, nil
 	}
 	group, subGroup, err := r.groupOf(ctx, pod)
+	if pods.HasEnded(pod) && (errors.Is(err, errNoKAI) || owners.IsMissing(err) || r.backEndOf(pod) == podgrouper.KAI) {
+		// It is put into no group any more, and nobody waits for it.
+		r.place(pod, "")
+		return reconcile.Result{}, nil
+	}
 	if errors.Is(err, errNoKAI) {
 		r.place(pod, "")
 		wait := pace.Until(r.kai.again(), r.Clock.Now())
@@ -64,12 +69,11 @@ func (r *entry) Reconcile(ctx context.Context, key PodKey) (reconcile.Result, er
 	return reconcile.Result{}, nil
 }
 
-// place remembers the group of a pod, and has it looked at, and the one that the pod was in.
+// place remembers the group of a pod, and has it looked at, and those that the pod was in or
+// was not known for.
 func (r *entry) place(pod *corev1.Pod, name string) {
 	group := types.NamespacedName{Namespace: pod.Namespace, Name: name}
-	if before, moved := r.loose.put(pod.UID, group); moved {
-		r.queue.add(before)
-	}
+	r.queue.add(r.loose.put(pod.UID, group)...)
 	r.queue.add(group)
 }
 
@@ -91,7 +95,9 @@ func (r *entry) groupOf(ctx context.Context, pod *corev1.Pod) (group, subGroup s
 	}
 	chain, err := r.Grouping.Resolver().Find(ctx, pod)
 	if err != nil {
-		r.tellMissing(pod, err)
+		if !pods.HasEnded(pod) {
+			r.tellMissing(pod, err)
+		}
 		return "", "", fmt.Errorf("find the owners of the pod: %w", err)
 	}
 	if id, err = grouper.Identify(pod, chain); err != nil || !id.Needed() {

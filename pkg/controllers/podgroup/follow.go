@@ -203,14 +203,16 @@ func hasSpec(live *schedulerv1alpha1.PodGroup, wanted *schedulerac.PodGroupApply
 
 // tellInvalid says once what is wrong with a workload: the condition remembers it.
 func (r *Reconciler) tellInvalid(s *state) {
+	// The status of KAI's groups is KAI's, so what was told of them is remembered here.
+	kept := s.key.String()
+	if s.invalid == nil {
+		r.notes.forget(kept)
+	}
 	if s.invalid == nil || s.group == nil {
 		return
 	}
-	if s.backEnd == podgrouper.KAI {
-		// Its status is KAI's.
-		if !r.notes.first(s.key.String() + ": " + s.invalid.Error()) {
-			return
-		}
+	if s.backEnd == podgrouper.KAI && !r.notes.changed(kept, s.invalid.Error()) {
+		return
 	}
 	told := meta.FindStatusCondition(s.group.Status.Conditions, schedulerv1alpha1.PodGroupConditionInvalid)
 	if told != nil && told.Status == metav1.ConditionTrue && told.Message == s.invalid.Error() {
@@ -220,15 +222,47 @@ func (r *Reconciler) tellInvalid(s *state) {
 }
 
 // tellWithoutGroup says on pods that name a PodGroup themselves that it is not there: they
-// are not placed without it. Who makes it anew makes another, which they are not in.
-func (r *Reconciler) tellWithoutGroup(s *state) {
+// are not placed without it. It is read live first, for a pod is often seen before the PodGroup
+// that was made before it.
+func (r *Reconciler) tellWithoutGroup(ctx context.Context, s *state) error {
+	var waiting []*corev1.Pod
 	for _, pod := range s.members {
 		waits := pod.Spec.NodeName == "" && (inSchedulersGroup(pod) || isHeld(pod))
-		if pods.IsGrouped(pod) || pod.DeletionTimestamp != nil || pods.HasEnded(pod) || !waits || !r.notes.first(reasonPodGroupMissing+string(pod.UID)) {
+		if waits && !pods.IsGrouped(pod) && pod.DeletionTimestamp == nil && !pods.HasEnded(pod) && !r.notes.told(reasonPodGroupMissing+string(pod.UID)) {
+			waiting = append(waiting, pod)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	group, err := getOwn(ctx, r.Live, s.key)
+	if err != nil {
+		return err
+	}
+	if group != nil && group.DeletionTimestamp != nil {
+		group = nil
+	}
+	for _, pod := range waiting {
+		missing := missingFor(pod, group)
+		if missing == "" || !r.notes.first(reasonPodGroupMissing+string(pod.UID)) {
 			continue
 		}
-		r.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, reasonPodGroupMissing, "Group", "PodGroup %s, which the pod names, is gone: delete the pod, and create it anew after the PodGroup", s.key.Name)
+		r.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, reasonPodGroupMissing, "Group", "PodGroup %s, which the pod names, %s", s.key.Name, missing)
 	}
+	return nil
+}
+
+// missingFor says what a pod is to do without its PodGroup; nothing if the pod is in the one
+// that there is now. Who makes one anew makes another for Kubernetes' own scheduler, which
+// takes no pods later; our gate is taken away by any of the name.
+func missingFor(pod *corev1.Pod, group *schedulerv1alpha1.PodGroup) string {
+	switch {
+	case !inSchedulersGroup(pod) && group != nil, group != nil && isIn(pod, podgrouper.NativeNameOf(group)):
+		return ""
+	case !inSchedulersGroup(pod):
+		return "does not exist: the pod is held until there is one of this name"
+	}
+	return "is gone: delete the pod, and create it anew after the PodGroup"
 }
 
 // tellMissing says on a pod that its owner does not exist, if that lasts: caches and

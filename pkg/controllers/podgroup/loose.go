@@ -14,21 +14,26 @@ type loosePods struct {
 	mu      sync.Mutex
 	groupOf map[types.UID]types.NamespacedName
 	members map[types.NamespacedName]sets.Set[types.UID]
+	// awaited are pods that nothing is known about yet, and the groups that wait for that.
+	awaited map[types.UID]sets.Set[types.NamespacedName]
 	// known are the namespaces whose pods have all been looked at once.
 	known sets.Set[string]
 }
 
 func newLoosePods() *loosePods {
-	return &loosePods{groupOf: map[types.UID]types.NamespacedName{}, members: map[types.NamespacedName]sets.Set[types.UID]{}, known: sets.New[string]()}
+	return &loosePods{
+		groupOf: map[types.UID]types.NamespacedName{}, members: map[types.NamespacedName]sets.Set[types.UID]{},
+		awaited: map[types.UID]sets.Set[types.NamespacedName]{}, known: sets.New[string](),
+	}
 }
 
-// put remembers that a pod is in a group, or in none when the name is empty. It returns
-// whether it was in another before, and in which.
-func (l *loosePods) put(pod types.UID, group types.NamespacedName) (before types.NamespacedName, moved bool) {
+// put remembers that a pod is in a group, or in none when the name is empty. It returns the
+// groups that this changes something for, besides that one: those that have waited for it,
+// and the one that the pod was in before.
+func (l *loosePods) put(pod types.UID, group types.NamespacedName) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, known := l.groupOf[pod]
-	l.drop(pod)
+	others := l.drop(pod).Delete(group)
 	l.groupOf[pod] = group
 	if group.Name != "" {
 		if l.members[group] == nil {
@@ -36,33 +41,43 @@ func (l *loosePods) put(pod types.UID, group types.NamespacedName) (before types
 		}
 		l.members[group].Insert(pod)
 	}
-	return before, known && before.Name != "" && before != group
+	return others.UnsortedList()
 }
 
-// forget drops a pod that is gone. It returns the group that it was in.
-func (l *loosePods) forget(pod types.UID) (before types.NamespacedName) {
+// forget drops a pod that is gone. It returns the groups that this changes something for.
+func (l *loosePods) forget(pod types.UID) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before = l.groupOf[pod]
-	l.drop(pod)
-	return before
+	return l.drop(pod).UnsortedList()
 }
 
-func (l *loosePods) drop(pod types.UID) {
+// drop returns the group that a pod was in, and those that have waited for it.
+func (l *loosePods) drop(pod types.UID) sets.Set[types.NamespacedName] {
+	others := sets.New(l.awaited[pod].UnsortedList()...)
+	delete(l.awaited, pod)
 	group := l.groupOf[pod]
 	delete(l.groupOf, pod)
 	if members := l.members[group]; members != nil {
 		if members.Delete(pod); len(members) == 0 {
 			delete(l.members, group)
 		}
+		others.Insert(group)
 	}
+	return others
 }
 
-// in says whether a pod is in a group, and whether anything is known about the pod.
-func (l *loosePods) in(pod types.UID, group types.NamespacedName) (is, known bool) {
+// in says whether a pod is in a group, and whether anything is known about the pod. A group
+// that awaits this is looked at when it is known.
+func (l *loosePods) in(pod types.UID, group types.NamespacedName, await bool) (is, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at, known := l.groupOf[pod]
+	if !known && await {
+		if l.awaited[pod] == nil {
+			l.awaited[pod] = sets.New[types.NamespacedName]()
+		}
+		l.awaited[pod].Insert(group)
+	}
 	return known && at == group, known
 }
 

@@ -1,12 +1,16 @@
 package podgroup
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,7 +55,6 @@ func TestAPodThatOnlyNamesAGroupChangesNothingOfIt(t *testing.T) {
 // A namespace asks for groups while its workloads run, and a pod is replaced: the scheduler
 // does not know the others, so the new one is not to wait for them.
 func TestAReplacementAmongPodsFromBeforeDoesNotWaitForThem(t *testing.T) {
-	runs := func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning }
 	w := newWorld(t, enabled(), gang(int64(3)), pod("a", ungrouped, runs), pod("b", ungrouped, runs))
 	w.enter("a")
 	w.enter("b")
@@ -59,6 +62,15 @@ func TestAReplacementAmongPodsFromBeforeDoesNotWaitForThem(t *testing.T) {
 	if err := w.Client.Create(t.Context(), pod("c")); err != nil {
 		t.Fatal(err)
 	}
+	w.pass(group().Name)
+	expect(t, "minimum of the scheduler's group", int32(1), w.native(group().Name).Spec.SchedulingPolicy.Gang.MinCount)
+}
+
+// Those from before end as well, and do not come back.
+func TestAReplacementDoesNotWaitForPodsFromBeforeThatSucceeded(t *testing.T) {
+	w := newWorld(t, enabled(), gang(int64(3)), pod("a", ungrouped, succeeds), pod("b", ungrouped, succeeds), pod("c"))
+	w.enter("a")
+	w.enter("b")
 	w.pass(group().Name)
 	expect(t, "minimum of the scheduler's group", int32(1), w.native(group().Name).Spec.SchedulingPolicy.Gang.MinCount)
 }
@@ -90,15 +102,49 @@ func TestPodsWhosePodGroupIsGoneAreTold(t *testing.T) {
 		p.Spec.SchedulerName, p.Spec.SchedulingGroup = "others", nil
 		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: naming.PendingGate}}
 	}
-	runs := func(p *corev1.Pod) { p.Spec.NodeName = "node" }
 	w := newWorld(t, pod("a", byHand), pod("b", byHand, held), pod("c", byHand, runs))
 	w.pass("mine")
-	told := w.events()
-	if len(told) != 2 || !strings.Contains(told[0], "Warning PodGroupMissing PodGroup mine") {
-		t.Errorf("events %q", told)
-	}
+	const missing = "Warning PodGroupMissing PodGroup mine, which the pod names, "
+	expect(t, "events", []string{
+		missing + "is gone: delete the pod, and create it anew after the PodGroup", missing + "does not exist: the pod is held until there is one of this name",
+	}, w.events())
 	w.pass("mine")
 	expect(t, "events of the next pass", []string(nil), w.events())
+}
+
+// behind is a cache that does not show PodGroups yet.
+type behind struct{ client.Client }
+
+func (c behind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+	if _, is := obj.(*schedulerv1alpha1.PodGroup); is {
+		return apierrors.NewNotFound(schedulerv1alpha1.Resource("podgroups"), key.Name)
+	}
+	return c.Client.Get(ctx, key, obj, options...)
+}
+
+// A pod that is made right after its PodGroup is often seen before it. One that is in another,
+// by the same name, is told all the same; one that is held is released by any.
+func TestPodsThatAreSeenBeforeTheirPodGroupAreNotTold(t *testing.T) {
+	in := func(group string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Annotations = map[string]string{podgrouper.PodGroupAnnotation: "mine"}
+			p.Spec.SchedulingGroup.PodGroupName = &group
+		}
+	}
+	held := func(p *corev1.Pod) {
+		p.Spec.SchedulerName, p.Spec.SchedulingGroup = "others", nil
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: naming.PendingGate}}
+	}
+	mine := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "mine-uid"}}
+	w := newWorld(t, mine, pod("a", in(podgrouper.NativeName("mine", "mine-uid"))), pod("b", in(podgrouper.NativeName("mine", "former-uid"))), pod("c", in(""), held))
+	w.Client = behind{w.Client}
+	w.pass("mine")
+	if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "is gone") {
+		t.Errorf("events %q", told)
+	}
+	if !w.notes.told(reasonPodGroupMissing + "b-uid") {
+		t.Error("the wrong pod was told")
+	}
 }
 
 // KAI's PodGroup has KAI's status, so nothing in it says what was told.
@@ -112,6 +158,93 @@ func TestAWorkloadOfKAIThatMakesNoSenseIsToldOnce(t *testing.T) {
 	}
 	w.pass(group().Name)
 	expect(t, "events of the next pass", []string(nil), w.events())
+}
+
+// What is wrong with a workload can be mended, and be wrong again.
+func TestAWorkloadOfKAIThatMakesNoSenseOnceMoreIsToldOnceMore(t *testing.T) {
+	ofKAI := func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil }
+	w := newWorld(t, enabled(), gang("many"), pod("a", ofKAI))
+	w.kai.served = true
+	for _, minimum := range []any{"many", int64(1), "many"} {
+		w.setMinimum(minimum)
+		w.reader.forget(gang(nil).GroupVersionKind().GroupKind(), "ns", "bert")
+		w.pass(group().Name)
+	}
+	if told := w.events(); len(told) != 2 {
+		t.Errorf("events %q", told)
+	}
+}
+
+// Where the group of KAI's pods is does not depend on a mark, which can be copied to any pod.
+func TestAPodGroupForKAIThatWasMadeByHandStaysItsUsers(t *testing.T) {
+	byHand := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "mine-uid"}, Spec: schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](3)}}
+	for name, marked := range map[string]bool{"marked": true, "not marked": false} {
+		w := newWorld(t, enabled(), gang(int64(2)), byHand.DeepCopy(), pod("a", func(p *corev1.Pod) {
+			p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil
+			p.Annotations[podgrouper.PodGroupAnnotation] = "mine"
+			if !marked {
+				delete(p.Annotations, podgrouper.GroupedByAnnotation)
+			}
+		}))
+		w.kai.served = true
+		expect(t, "writes with a pod that is "+name, []string{"apply mine", "status mine"}, w.pass("mine"))
+		theirs, err := (&kaiStore{client: w.Writer, live: w.Live}).get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "mine"})
+		if err != nil || theirs == nil || ptr.Deref(theirs.Spec.MinMember, 0) != 3 {
+			t.Errorf("KAI's with a pod that is %s: %+v, %v", name, theirs, err)
+		}
+	}
+}
+
+// What the workload asks for no more goes from KAI's group, also where somebody else has
+// written it since; what is its users' stays.
+func TestWhatAWorkloadOfKAIAsksForNoMoreIsReset(t *testing.T) {
+	ofKAI := func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil }
+	asking := gang(int64(2))
+	asking.SetLabels(map[string]string{podgrouper.PreemptibilityLabel: "non-preemptible", podgrouper.QueueLabel: "research"})
+	asking.SetAnnotations(map[string]string{podgrouper.TopologyAnnotation: "dc", podgrouper.RequiredPlacementAnnotation: "rack"})
+	for name, edit := range map[string]bool{"as it was made": false, "edited": true} {
+		w := newWorld(t, enabled(), asking.DeepCopy(), pod("a", ofKAI))
+		w.kai.served = true
+		store := &kaiStore{client: w.Writer, live: w.Live}
+		w.pass(group().Name)
+		if edit {
+			object := &unstructured.Unstructured{}
+			object.SetGroupVersionKind(kaiPodGroup())
+			if err := w.Live.Get(t.Context(), group(), object); err != nil {
+				t.Fatal(err)
+			}
+			spec := object.Object["spec"].(map[string]any)
+			spec["queue"], spec["markUnschedulable"], spec["schedulingBackoff"] = "mine", false, int64(1)
+			// Who writes the whole object owns all of it.
+			spec["preemptibility"], spec["topologyConstraint"] = "preemptible", map[string]any{"topology": "mine"}
+			if err := w.Client.Update(t.Context(), object, client.FieldOwner("kubectl-edit")); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(group().Name)
+		}
+		live := gang(nil)
+		if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+			t.Fatal(err)
+		}
+		live.SetLabels(map[string]string{podgrouper.QueueLabel: "research"})
+		live.SetAnnotations(nil)
+		if err := w.Client.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		w.ownerChanged(live.GroupVersionKind().GroupKind(), live)
+		w.pass(group().Name)
+		theirs, err := store.get(t.Context(), group())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](2), Queue: "research", PriorityClassName: theirs.Spec.PriorityClassName}
+		if edit {
+			want.Queue, want.MarkUnschedulable, want.SchedulingBackoff = "mine", ptr.To(false), ptr.To[int32](1)
+		}
+		expect(t, "the group "+name, want, theirs.Spec)
+		expect(t, "label", "", theirs.Labels[podgrouper.PreemptibilityLabel])
+		expect(t, "writes of the next pass", []string(nil), w.pass(group().Name))
+	}
 }
 
 // A copy of a made PodGroup is its user's, and so is one that a pod of it calls otherwise.

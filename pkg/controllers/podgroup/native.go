@@ -11,18 +11,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/desired"
-	"github.com/copse-dev/copse/pkg/scheduling/native"
+	"github.com/copse-dev/copse/pkg/podgrouper/owners"
 )
 
 // syncNative makes the group of Kubernetes' own scheduler, and keeps its minimum. It returns
-// nil when there is none: without pods that are in it none is needed.
+// nil when there is none: without pods that are in it, or where the scheduler takes no groups,
+// none is needed.
 func (r *Reconciler) syncNative(ctx context.Context, s *state) (*schedulingv1beta1.PodGroup, error) {
+	if !r.NativeGangs {
+		return nil, nil
+	}
 	name := podgrouper.NativeNameOf(s.group)
 	group := &schedulingv1beta1.PodGroup{}
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, group)
@@ -43,7 +46,7 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 	if s.invalid != nil || s.backEnd != podgrouper.Native || oldest(s.members, func(pod *corev1.Pod) bool { return waitsIn(pod, name) }) == nil {
 		return nil, nil
 	}
-	group := desiredNative(s.group, name, unattached(s.members, name))
+	group := desiredNative(s.group, name, r.unattached(s, name))
 	// Another may have made it that the cache does not show yet.
 	if err := r.Client.Create(ctx, group); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("create the scheduler's PodGroup %s: %w", name, err)
@@ -51,16 +54,31 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 	return group, nil
 }
 
-// unattached are the pods that live and are not in a group of the scheduler's, though they
-// belong to it: they were created before they could be. The group cannot wait for them.
-func unattached(members []*corev1.Pod, name string) int32 {
+// unattached are the pods that live or have succeeded and are not in a group of the
+// scheduler's, though they belong to it: they were created before they could be. The group
+// cannot wait for them.
+func (r *Reconciler) unattached(s *state, name string) int32 {
 	var n int32
-	for _, pod := range members {
-		if pod.DeletionTimestamp == nil && !pods.HasEnded(pod) && !isIn(pod, name) {
+	for _, pod := range s.members {
+		counts := pod.Status.Phase == corev1.PodSucceeded || (pod.DeletionTimestamp == nil && !pods.HasEnded(pod))
+		if counts && !isIn(pod, name) && r.belongs(s, pod) {
 			n++
 		}
 	}
 	return n
+}
+
+// belongs says that a pod is meant for a group of Kubernetes' own scheduler, though it may not
+// be in it. The annotation that names the group can be put on any pod.
+func (r *Reconciler) belongs(s *state, pod *corev1.Pod) bool {
+	if r.backEndOf(pod) != podgrouper.Native {
+		return false
+	}
+	if podgrouper.IsMade(s.group) {
+		return s.loose.Has(pod.UID) || pods.IsGrouped(pod)
+	}
+	id, err := r.Grouping.Current().Identify(pod, owners.Chain{})
+	return err == nil && id.Exempt == podgrouper.GroupedByHand
 }
 
 // desiredNative is the group of the scheduler's, which so many pods are not in.
@@ -98,80 +116,4 @@ func isIn(pod *corev1.Pod, group string) bool {
 // waitsIn says that a pod is in a group of the scheduler's, and has not ended.
 func waitsIn(pod *corev1.Pod, group string) bool {
 	return !pods.HasEnded(pod) && isIn(pod, group)
-}
-
-// setMinCount keeps how many pods the scheduler places together.
-func (r *Reconciler) setMinCount(ctx context.Context, s *state, group *schedulingv1beta1.PodGroup) (*schedulingv1beta1.PodGroup, error) {
-	if len(s.members) == 0 || s.invalid != nil {
-		return group, nil
-	}
-	asked, _ := strconv.ParseInt(group.Annotations[podgrouper.MinMemberAnnotation], 10, 32)
-	m := minimum{
-		wanted: desired.MinPods(&s.group.Spec), asked: int32(asked), count: group.Spec.SchedulingPolicy.Gang.MinCount, scheduled: native.IsScheduled(group),
-	}
-	m.unattached = unattached(s.members, group.Name)
-	for _, pod := range s.members {
-		switch {
-		case !isIn(pod, group.Name):
-		case pod.Status.Phase == corev1.PodSucceeded:
-			m.succeeded++
-		case pod.DeletionTimestamp != nil || pods.HasEnded(pod):
-		case pod.Spec.NodeName == "":
-			m.waiting++
-		default:
-			m.placed++
-		}
-	}
-	count := m.decide()
-	if count == m.count && m.wanted == m.asked {
-		return group, nil
-	}
-	// The version keeps a pass that is behind from undoing what another has done.
-	changed := group.DeepCopy()
-	changed.Spec.SchedulingPolicy.Gang.MinCount = count
-	changed.Annotations[podgrouper.MinMemberAnnotation] = strconv.Itoa(int(m.wanted))
-	err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(group, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("set the minimum of the scheduler's PodGroup %s: %w", group.Name, err)
-	}
-	return changed, nil
-}
-
-// minimum is what decides how many pods the scheduler places together.
-type minimum struct {
-	// wanted is the group's, asked the one that the scheduler was told of, and count what
-	// that came to.
-	wanted, asked, count int32
-	// scheduled says that the group was placed once.
-	scheduled bool
-	// waiting pods of the group have no node, placed ones have one.
-	waiting, placed int32
-	// succeeded pods are there no more for the scheduler, and unattached ones never were.
-	succeeded, unattached int32
-}
-
-// decide follows the group. Pods that have succeeded count no more for the scheduler, which
-// would hold back a replacement for ever (kubernetes/kubernetes#142330), so they are taken
-// off when one waits (docs/decisions/0021). It is not raised again when they are deleted,
-// unless the whole workload has come back: then it is a gang as before.
-func (m minimum) decide() int32 {
-	least := m.wanted - m.unattached
-	if m.scheduled {
-		least -= m.succeeded
-	}
-	least = max(1, least)
-	switch {
-	case m.wanted != m.asked && m.waiting > 0:
-		return least
-	case m.wanted != m.asked:
-		return m.wanted
-	case m.waiting >= least && m.placed == 0 && m.succeeded == 0:
-		return least
-	case m.waiting > 0:
-		return min(m.count, least)
-	}
-	return m.count
 }

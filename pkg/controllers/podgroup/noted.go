@@ -17,10 +17,10 @@ const notedKept = 16384
 type noted struct {
 	mu     sync.Mutex
 	groups *lru.Cache
-	told   *lru.Cache
+	said   *lru.Cache
 }
 
-func newNoted() *noted { return &noted{groups: lru.New(notedKept), told: lru.New(notedKept)} }
+func newNoted() *noted { return &noted{groups: lru.New(notedKept), said: lru.New(notedKept)} }
 
 // fresh returns the notes of a group that it did not have before.
 func (n *noted) fresh(group types.NamespacedName, notes []podgrouper.Note) []podgrouper.Note {
@@ -38,13 +38,31 @@ func (n *noted) fresh(group types.NamespacedName, notes []podgrouper.Note) []pod
 	return out
 }
 
-// first says whether something is said for the first time.
-func (n *noted) first(what string) bool {
+// told says whether something was said before.
+func (n *noted) told(what string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, told := n.told.Get(what); told {
+	_, told := n.said.Get(what)
+	return told
+}
+
+// first says whether something is said for the first time.
+func (n *noted) first(what string) bool { return n.changed(what, "") }
+
+// changed says whether something else is said about a thing than before.
+func (n *noted) changed(about, what string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if before, told := n.said.Get(about); told && before == what {
 		return false
 	}
-	n.told.Add(what, true)
+	n.said.Add(about, what)
 	return true
+}
+
+// forget has the next that is said about a thing be said for the first time.
+func (n *noted) forget(about string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.said.Remove(about)
 }

@@ -44,13 +44,12 @@ func TestNoted(t *testing.T) {
 func TestALoosePodIsInOneGroup(t *testing.T) {
 	l, other := newLoosePods(), types.NamespacedName{Namespace: "ns", Name: "other"}
 	l.put("pod", group())
-	if before, moved := l.put("pod", other); !moved || before != group() {
-		t.Errorf("was in %v", before)
-	}
-	if is, known := l.in("pod", group()); is || !known {
+	expect(t, "was in", []types.NamespacedName{group()}, l.put("pod", other))
+	if is, known := l.in("pod", group(), true); is || !known {
 		t.Errorf("in the first group %v, known %v", is, known)
 	}
-	if before := l.forget("pod"); before != other || len(l.groupOf)+len(l.members) > 0 {
-		t.Errorf("was in %v, kept %v", before, l.members)
+	expect(t, "was in", []types.NamespacedName{other}, l.forget("pod"))
+	if len(l.groupOf)+len(l.members)+len(l.awaited) > 0 {
+		t.Errorf("kept %v", l.members)
 	}
 }

@@ -3,8 +3,8 @@ package podgroup
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,22 +25,25 @@ type store interface {
 	apply(ctx context.Context, wanted *schedulerac.PodGroupApplyConfiguration) (*schedulerv1alpha1.PodGroup, error)
 }
 
-// storeFor is where the group of some pods is; nil when that is KAI's API and there is none.
-// A PodGroup that somebody made by hand is in ours, whoever places its pods.
-func (r *Reconciler) storeFor(backEnd podgrouper.BackEnd, members []*corev1.Pod) store {
+// storeFor is where a group is; nil when that is KAI's API and there is none. A PodGroup that
+// somebody made by hand is in ours, whoever places its pods.
+func (r *Reconciler) storeFor(ctx context.Context, s *state) (store, error) {
 	own := &ownStore{client: r.Client}
-	if backEnd != podgrouper.KAI {
-		return own
+	if s.backEnd != podgrouper.KAI {
+		return own, nil
 	}
 	if !r.kai.isServed() {
-		return nil
+		return nil, nil
 	}
-	for _, pod := range members {
-		if pods.IsGrouped(pod) {
-			return &kaiStore{client: r.Writer, live: r.Live}
-		}
+	group, err := own.get(ctx, s.key)
+	if err != nil {
+		return nil, err
 	}
-	return own
+	// Groups of KAI's own grouper are nothing to us, and not worth a read.
+	if (group != nil && !podgrouper.IsMade(group)) || !slices.ContainsFunc(s.members, pods.IsGrouped) {
+		return own, nil
+	}
+	return &kaiStore{client: r.Writer, live: r.Live}, nil
 }
 
 type ownStore struct {
@@ -48,8 +51,12 @@ type ownStore struct {
 }
 
 func (s *ownStore) get(ctx context.Context, key types.NamespacedName) (*schedulerv1alpha1.PodGroup, error) {
+	return getOwn(ctx, s.client, key)
+}
+
+func getOwn(ctx context.Context, reader client.Reader, key types.NamespacedName) (*schedulerv1alpha1.PodGroup, error) {
 	group := &schedulerv1alpha1.PodGroup{}
-	err := s.client.Get(ctx, key, group)
+	err := reader.Get(ctx, key, group)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package kai
 
 import (
 	"maps"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -20,6 +21,10 @@ const defaultQueue = "default-queue"
 
 // topologyName is Grove's annotation of PodGangs for the topology of their levels.
 const topologyName = "grove.io/topology-name"
+
+// saidAnnotation names the fields of a group that its gang has said something about: without
+// a word of the gang's they are reset, and others are people's.
+const saidAnnotation = "scheduler.grove.io/said-by-gang"
 
 // CarriedLabels are the labels by which people tell KAI about a PodCliqueSet. Its PodGangs
 // carry them, of which the groups are made.
@@ -45,7 +50,7 @@ func desiredGroup(podGang *schedulerv1alpha1.PodGang, needed map[string]int32) *
 		groupLabels[podgrouper.QueueLabel] = queue
 	}
 	subGroups := subGroupsOf(podGang, needed)
-	return &PodGroup{
+	group := &PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            groupName(podGang),
 			Namespace:       podGang.Namespace,
@@ -62,6 +67,25 @@ func desiredGroup(podGang *schedulerv1alpha1.PodGang, needed map[string]int32) *
 			SubGroups:          subGroups,
 		},
 	}
+	if said := saidIn(&group.Spec); said != "" {
+		metav1.SetMetaDataAnnotation(&group.ObjectMeta, saidAnnotation, said)
+	}
+	return group
+}
+
+// saidIn names what is said of that of which a gang need say nothing.
+func saidIn(spec *PodGroupSpec) string {
+	var said []string
+	if spec.PriorityClassName != "" {
+		said = append(said, "priorityClassName")
+	}
+	if spec.Preemptibility != "" {
+		said = append(said, "preemptibility")
+	}
+	if spec.TopologyConstraint != nil {
+		said = append(said, "topologyConstraint")
+	}
+	return strings.Join(said, ",")
 }
 
 // subGroupsOf are the cliques of a gang, and above them those groups of cliques that are

@@ -60,6 +60,7 @@ func TestDesiredGroup(t *testing.T) {
 				labels.ManagedBy: labels.ManagedByValue, labels.PartOf: "llm", labels.RestartAttempt: "2", labels.PodGang: "llm-0",
 				"kai.scheduler/queue": "team-a", "kai.scheduler/preemptibility": "preemptible", "kai.scheduler/node-pool": "h100",
 			},
+			Annotations: map[string]string{"scheduler.grove.io/said-by-gang": "priorityClassName,preemptibility"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "scheduler.grove.io/v1alpha1", Kind: "PodGang", Name: "llm-0", UID: "gang-uid",
 				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),

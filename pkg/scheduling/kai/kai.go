@@ -7,6 +7,8 @@ package kai
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -111,7 +113,7 @@ func (b *Backend) cliquesOf(ctx context.Context, podGang *schedulerv1alpha1.PodG
 }
 
 // follow changes what is the gang's to say, and leaves what people say: the queue, and all
-// that the gang says nothing about. KAI writes to the object as well.
+// that the gang has never said anything about. KAI writes to the object as well.
 func (b *Backend) follow(ctx context.Context, current, want *PodGroup, wasScheduled bool) error {
 	if current.DeletionTimestamp != nil {
 		return nil
@@ -123,16 +125,17 @@ func (b *Backend) follow(ctx context.Context, current, want *PodGroup, wasSchedu
 		keepLowered(spec.SubGroups, current.Spec.SubGroups)
 	}
 	spec.MinMember = sumOf(spec.SubGroups)
-	if want.Spec.PriorityClassName != "" {
-		spec.PriorityClassName = want.Spec.PriorityClassName
+	said := current.Annotations[saidAnnotation]
+	spec.PriorityClassName = sayFirst(want.Spec.PriorityClassName, spec.PriorityClassName, said, "priorityClassName")
+	spec.Preemptibility = sayFirst(want.Spec.Preemptibility, spec.Preemptibility, said, "preemptibility")
+	spec.TopologyConstraint = sayFirst(want.Spec.TopologyConstraint, spec.TopologyConstraint, said, "topologyConstraint")
+	if says := want.Annotations[saidAnnotation]; says != said {
+		delete(updated.Annotations, saidAnnotation)
+		if says != "" {
+			metav1.SetMetaDataAnnotation(&updated.ObjectMeta, saidAnnotation, says)
+		}
 	}
-	if want.Spec.Preemptibility != "" {
-		spec.Preemptibility = want.Spec.Preemptibility
-	}
-	if want.Spec.TopologyConstraint != nil {
-		spec.TopologyConstraint = want.Spec.TopologyConstraint
-	}
-	if apiequality.Semantic.DeepEqual(current.Spec, updated.Spec) {
+	if apiequality.Semantic.DeepEqual(current.Spec, updated.Spec) && updated.Annotations[saidAnnotation] == said {
 		return nil
 	}
 	// The version keeps a pass that is behind from undoing what another has done.
@@ -140,6 +143,16 @@ func (b *Backend) follow(ctx context.Context, current, want *PodGroup, wasSchedu
 		return fmt.Errorf("change KAI's PodGroup %s: %w", current.Name, err)
 	}
 	return nil
+}
+
+// sayFirst is what the gang says about a field. Where it says nothing people may, but what the
+// gang has said before goes.
+func sayFirst[T comparable](want, live T, said, field string) T {
+	var nothing T
+	if want == nothing && !slices.Contains(strings.Split(said, ","), field) {
+		return live
+	}
+	return want
 }
 
 // keepLowered keeps the minimum of a subgroup that is lower than wanted. KAI evicts a group

@@ -164,6 +164,13 @@ func TestAGroupFollowsItsGang(t *testing.T) {
 	with := func(change func(*PodGroupSpec)) *PodGroup {
 		return groupOf(nil, func(g *PodGroup) { change(&g.Spec) })
 	}
+	silent := func(g *schedulerv1alpha1.PodGang) {
+		delete(g.Labels, "kai.scheduler/preemptibility")
+		g.Spec.PriorityClassName = ""
+	}
+	placed := func(g *schedulerv1alpha1.PodGang) {
+		g.Annotations = map[string]string{"kai.scheduler/topology": "cluster", "kai.scheduler/topology-required-placement": "rack"}
+	}
 	tests := map[string]struct {
 		gang    func(*schedulerv1alpha1.PodGang)
 		group   *PodGroup
@@ -175,21 +182,30 @@ func TestAGroupFollowsItsGang(t *testing.T) {
 			nil, with(func(s *PodGroupSpec) { s.Queue = "theirs" }), worker(3, ""), specOf(func(s *PodGroupSpec) { s.Queue = "theirs" }), false,
 		},
 		"so does what the gang says nothing about": {
-			func(g *schedulerv1alpha1.PodGang) {
-				delete(g.Labels, "kai.scheduler/preemptibility")
-				g.Spec.PriorityClassName = ""
-			},
-			with(func(s *PodGroupSpec) {
+			silent,
+			groupOf(silent, func(g *PodGroup) {
+				s := &g.Spec
 				s.Preemptibility, s.PriorityClassName, s.TopologyConstraint = "non-preemptible", "theirs", &TopologyConstraint{Topology: "theirs"}
 			}), worker(3, ""),
 			specOf(func(s *PodGroupSpec) {
 				s.Preemptibility, s.PriorityClassName, s.TopologyConstraint = "non-preemptible", "theirs", &TopologyConstraint{Topology: "theirs"}
 			}), false,
 		},
+		"what the gang says no more goes": {
+			silent,
+			groupOf(placed, func(g *PodGroup) { g.Spec.Queue = "theirs" }), worker(3, ""),
+			specOf(func(s *PodGroupSpec) { s.Queue, s.Preemptibility, s.PriorityClassName = "theirs", "", "" }), true,
+		},
+		"also when it was changed since": {
+			silent,
+			groupOf(placed, func(g *PodGroup) { g.Spec.Preemptibility = "non-preemptible" }), worker(3, ""),
+			specOf(func(s *PodGroupSpec) { s.Preemptibility, s.PriorityClassName = "", "" }), true,
+		},
+		"a group of before says from now on what it has of the gang": {
+			nil, groupOf(nil, func(g *PodGroup) { g.Annotations = nil }), worker(3, ""), specOf(nil), true,
+		},
 		"what the gang says is put right": {
-			func(g *schedulerv1alpha1.PodGang) {
-				g.Annotations = map[string]string{"kai.scheduler/topology": "cluster", "kai.scheduler/topology-required-placement": "rack"}
-			},
+			placed,
 			with(func(s *PodGroupSpec) {
 				s.Queue, s.Preemptibility, s.PriorityClassName = "theirs", "non-preemptible", "theirs"
 			}), worker(3, ""),
@@ -226,6 +242,7 @@ func TestAGroupFollowsItsGang(t *testing.T) {
 				t.Fatal(err)
 			}
 			expect(t, "spec", tc.want, group.Spec)
+			expect(t, "what is the gang's", desiredGroup(newGang(tc.gang), allNeeded()).Annotations, group.Annotations)
 			expect(t, "patched", tc.patched, patched)
 		})
 	}
@@ -308,7 +325,7 @@ func TestAPatchNamesWhatItChanges(t *testing.T) {
 			data = string(text)
 			return err
 		},
-	}, groupOf(nil, func(g *PodGroup) { g.Annotations = map[string]string{"kai.scheduler/stale-podgroup-timestamp": "t"} }), worker(3, "0"))
+	}, groupOf(nil, func(g *PodGroup) { g.Annotations["kai.scheduler/stale-podgroup-timestamp"] = "t" }), worker(3, "0"))
 	if err := New(c).Sync(t.Context(), newGang(placedOnce), 4); err != nil {
 		t.Fatal(err)
 	}

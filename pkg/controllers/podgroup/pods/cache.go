@@ -60,8 +60,8 @@ func InGroup(namespace, name string) []client.ListOption {
 	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{groupIndex: name}, client.UnsafeDisableDeepCopy}
 }
 
-// Loose selects the pods of a namespace that name no group and have not ended. What it
-// returns is the cache's own and must not be changed.
+// Loose selects the pods of a namespace that name no group, those that have ended included.
+// What it returns is the cache's own and must not be changed.
 func Loose(namespace string) []client.ListOption {
 	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{looseIndex: isLoose}, client.UnsafeDisableDeepCopy}
 }
@@ -76,9 +76,10 @@ func IsGrouped(pod *corev1.Pod) bool {
 	return pod.Annotations[podgrouper.GroupedByAnnotation] == podgrouper.GroupedByValue
 }
 
-// IsLoose says whether a pod names no group and has not ended.
+// IsLoose says whether a pod names no group. One that has ended counts still for the group
+// that it would be in.
 func IsLoose(pod *corev1.Pod) bool {
-	return GroupOf(pod) == "" && pod.Spec.SchedulingGroup == nil && !HasEnded(pod)
+	return GroupOf(pod) == "" && pod.Spec.SchedulingGroup == nil
 }
 
 // HasEnded says whether a pod is done for good.

@@ -82,7 +82,7 @@ func TestWhatIsSelected(t *testing.T) {
 		want    []string
 	}{
 		"members": {InGroup("ns", "g"), []string{"member"}},
-		"loose":   {Loose("ns"), []string{"loose"}},
+		"loose":   {Loose("ns"), []string{"ended", "loose"}},
 	} {
 		list := &corev1.PodList{}
 		if err := c.List(t.Context(), list, tc.options...); err != nil {

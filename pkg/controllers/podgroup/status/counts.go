@@ -21,8 +21,9 @@ type counts struct {
 	// held by a gate, placed those of them that have a node, and those that succeeded.
 	have, gated, placed int32
 	// loose are members that the scheduler does not know as such: elsewhere are those of them
-	// that are in another group of the scheduler's. attached are those of have that it knows.
-	loose, elsewhere, attached int32
+	// that are in another group of the scheduler's. attached are those of have that it knows,
+	// and waiting those of them that have no node.
+	loose, elsewhere, attached, waiting int32
 }
 
 func count(s Snapshot) counts {
@@ -58,6 +59,9 @@ func count(s Snapshot) counts {
 			continue
 		}
 		c.pending++
+		if !loose {
+			c.waiting++
+		}
 		if len(pod.Spec.SchedulingGates) > 0 {
 			c.gated++
 		}

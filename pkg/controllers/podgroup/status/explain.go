@@ -29,28 +29,23 @@ func explain(s Snapshot, c counts) []schedulerv1alpha1.UnschedulableExplanation 
 			Details: &schedulerv1alpha1.UnschedulableExplanationDetails{PodDetails: &schedulerv1alpha1.PodDetails{Have: c.have, Need: need, Gated: c.gated}},
 		}}
 	}
-	attached := s.BackEnd == podgrouper.Native && c.loose == 0
 	// No scheduler says anything before the last pod exists, and is free of gates.
-	if (attached || s.BackEnd != podgrouper.Native) && c.have < need && c.placed < c.need {
+	if c.loose == 0 && c.have < need && c.placed < c.need {
 		return waiting("%d of %d pods exist", c.have, need)
 	}
-	// Pods that could not be put into the group are no members to the scheduler.
-	if s.Native != nil && c.loose > 0 && c.attached > 0 && c.attached < need && !native.IsScheduled(s.Native) {
+	// Pods that could not be put into the group are no members to the scheduler. It counts the
+	// others anew for each that waits, also once the group was placed.
+	inGroup := s.BackEnd == podgrouper.Native && c.waiting > 0
+	if inGroup && s.Native != nil && c.loose > 0 && c.attached < need {
 		return waiting("%d of %d pods are in the scheduler's group", c.attached, need)
 	}
 	if c.gated == c.pending {
 		return waiting("%d of %d pods are held by scheduling gates", c.gated, max(need, c.have))
 	}
-	if attached && s.Native == nil {
-		message := "the scheduler's group of these pods does not exist"
-		for _, err := range []error{s.Invalid, s.Refused} {
-			if err != nil {
-				message += ": " + err.Error()
-			}
-		}
-		return []schedulerv1alpha1.UnschedulableExplanation{{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: message}}
+	if inGroup && s.Native == nil {
+		return s.groupMissing()
 	}
-	if attached {
+	if inGroup {
 		if why := native.Explain(s.Native); len(why) > 0 {
 			return s.withRequests(why)
 		}
@@ -59,6 +54,17 @@ func explain(s Snapshot, c counts) []schedulerv1alpha1.UnschedulableExplanation 
 		return why
 	}
 	return waiting("all %d pods exist and wait for the scheduler", max(need, c.have))
+}
+
+// groupMissing says why pods wait for a group of the scheduler's that is not there.
+func (s *Snapshot) groupMissing() []schedulerv1alpha1.UnschedulableExplanation {
+	message := "the scheduler's group of these pods does not exist"
+	for _, err := range []error{s.Invalid, s.Refused} {
+		if err != nil {
+			message += ": " + err.Error()
+		}
+	}
+	return []schedulerv1alpha1.UnschedulableExplanation{{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: message}}
 }
 
 func waitingPods(s Snapshot) []*corev1.Pod {

@@ -263,6 +263,51 @@ func TestPodsThatAreNotInTheSchedulersGroup(t *testing.T) {
 	}
 }
 
+// One pod from before does not hide why the others wait.
+func TestWhyPodsWaitBesideOneThatIsNotInTheSchedulersGroup(t *testing.T) {
+	for name, tc := range map[string]struct {
+		members         []*corev1.Pod
+		change          func(*Snapshot)
+		reason, message string
+	}{
+		"the scheduler's group is missing": {
+			[]*corev1.Pod{pod(loose, running), pod()}, func(*Snapshot) {},
+			"GroupObjectMissing", "the scheduler's group of these pods does not exist",
+		},
+		"it is refused": {
+			[]*corev1.Pod{pod(loose, running), pod()}, func(s *Snapshot) { s.Refused = errors.New("no such PriorityClass") },
+			"GroupObjectMissing", "the scheduler's group of these pods does not exist: no such PriorityClass",
+		},
+		"too few are in it": {
+			[]*corev1.Pod{pod(loose, running), pod()}, func(s *Snapshot) { s.Native = nativeGroup(2) },
+			"WaitingForPods", "1 of 2 pods are in the scheduler's group",
+		},
+		"too few are in it that was placed once": {
+			[]*corev1.Pod{pod(loose, running), pod()}, func(s *Snapshot) { s.Native = nativeGroup(2, says(metav1.ConditionTrue, "")) },
+			"WaitingForPods", "1 of 2 pods are in the scheduler's group",
+		},
+		"it does not fit": {
+			[]*corev1.Pod{pod(loose, running), pod(), pod()}, func(s *Snapshot) { s.Native = nativeGroup(2, says(metav1.ConditionFalse, "the gang does not fit")) },
+			"NotEnoughResources", "the gang does not fit",
+		},
+		"the one from before waits alone": {
+			[]*corev1.Pod{pod(loose, refused), pod(running)}, func(s *Snapshot) { s.Native = nativeGroup(2) },
+			"NotEnoughResources", "pod pod: no room",
+		},
+		"and without a group": {
+			[]*corev1.Pod{pod(loose, refused), pod(loose, running)}, func(*Snapshot) {},
+			"NotEnoughResources", "pod pod: no room",
+		},
+	} {
+		s := snapshot(podgrouper.Native, 3, tc.members...)
+		tc.change(&s)
+		out, _, _ := Decide(s, time.Unix(100, 0))
+		if why := out.SchedulingConditions[0].Reasons[0]; why.Reason != tc.reason || why.Message != tc.message {
+			t.Errorf("%s: got %s: %s", name, why.Reason, why.Message)
+		}
+	}
+}
+
 func TestResources(t *testing.T) {
 	cpu := func(n string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
