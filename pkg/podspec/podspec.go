@@ -26,13 +26,15 @@ const (
 	EnvGroupName       = "GROVE_PCSG_NAME"
 	EnvGroupIndex      = "GROVE_PCSG_INDEX"
 	EnvGroupPods       = "GROVE_PCSG_TEMPLATE_NUM_PODS"
+	// EnvGroupPodIndex is not Grove's: the rank of a pod among those of its copy.
+	EnvGroupPodIndex = "GROVE_PCSG_POD_INDEX"
 )
 
 // IsOwnVariable says whether an environment variable is one of those that every container
 // gets, or those of a scaling group.
 func IsOwnVariable(name string) bool {
 	switch name {
-	case EnvSetName, EnvSetIndex, EnvCliqueName, EnvHeadlessService, EnvPodIndex, EnvGroupName, EnvGroupIndex, EnvGroupPods:
+	case EnvSetName, EnvSetIndex, EnvCliqueName, EnvHeadlessService, EnvPodIndex, EnvGroupName, EnvGroupIndex, EnvGroupPods, EnvGroupPodIndex:
 		return true
 	}
 	return false
@@ -46,6 +48,9 @@ type Context struct {
 	// GroupPods is how many pods the template gives to one copy of the clique's scaling
 	// group; 0 for a standalone clique.
 	GroupPods int32
+	// GroupOffset is how many of them are in the cliques that the group names before the
+	// pod's.
+	GroupOffset int32
 	// PriorityClass is the set's, for all its pods.
 	PriorityClass string
 	// ClusterDomain is the domain of the cluster's DNS.
@@ -71,9 +76,15 @@ func ContextOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique,
 		if naming.ScalingGroup(pcs.Name, replica, config.Name) != group {
 			continue
 		}
-		for _, member := range pcs.Spec.Template.Cliques {
-			if slices.Contains(config.CliqueNames, member.Name) {
-				c.GroupPods += member.Spec.Replicas
+		own := gang.TemplateOf(pcs, clique)
+		for _, name := range config.CliqueNames {
+			if own != nil && own.Name == name {
+				c.GroupOffset = c.GroupPods
+			}
+			for i := range pcs.Spec.Template.Cliques {
+				if member := &pcs.Spec.Template.Cliques[i]; member.Name == name {
+					c.GroupPods += member.Spec.Replicas
+				}
 			}
 		}
 	}
@@ -139,6 +150,7 @@ func environment(clique *grovev1alpha1.PodClique, index int32, c Context) []core
 			corev1.EnvVar{Name: EnvGroupName, Value: group},
 			corev1.EnvVar{Name: EnvGroupIndex, Value: clique.Labels[labels.ScalingGroupReplicaIndex]},
 			corev1.EnvVar{Name: EnvGroupPods, Value: labels.Index(c.GroupPods)},
+			corev1.EnvVar{Name: EnvGroupPodIndex, Value: labels.Index(c.GroupOffset + index)},
 		)
 	}
 	return env

@@ -91,7 +91,7 @@ func TestEnvironment(t *testing.T) {
 		value("GROVE_HEADLESS_SERVICE", "llm-1.ns.svc.cluster.local"), value("GROVE_PCLQ_POD_INDEX", "3"),
 	}
 	inGroup := append(slices.Clone(standalone),
-		value("GROVE_PCSG_NAME", "llm-1-decode"), value("GROVE_PCSG_INDEX", "3"), value("GROVE_PCSG_TEMPLATE_NUM_PODS", "6"))
+		value("GROVE_PCSG_NAME", "llm-1-decode"), value("GROVE_PCSG_INDEX", "3"), value("GROVE_PCSG_TEMPLATE_NUM_PODS", "6"), value("GROVE_PCSG_POD_INDEX", "5"))
 	fromField := corev1.EnvVar{Name: "NODE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}
 	tests := map[string]struct {
 		change  func(*grovev1alpha1.PodClique)
@@ -103,7 +103,7 @@ func TestEnvironment(t *testing.T) {
 	}{
 		"of a standalone clique": {context: context(), ours: standalone},
 		"of a member of a scaling group": {
-			change: member, context: Context{Set: "llm", Replica: 1, GroupPods: 6, ClusterDomain: "cluster.local"}, ours: inGroup,
+			change: member, context: Context{Set: "llm", Replica: 1, GroupPods: 6, GroupOffset: 2, ClusterDomain: "cluster.local"}, ours: inGroup,
 		},
 		"of a cluster with another domain": {
 			context: Context{Set: "llm", Replica: 1, ClusterDomain: "k8s.example"},
@@ -269,14 +269,17 @@ func TestContextOf(t *testing.T) {
 	}
 	pcs.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{
 		{Name: "prefill", CliqueNames: []string{"prefill"}, Replicas: ptr.To[int32](3)},
-		{Name: "decode", CliqueNames: []string{"worker", "leader"}, Replicas: ptr.To[int32](3)},
+		{Name: "decode", CliqueNames: []string{"leader", "worker"}, Replicas: ptr.To[int32](3)},
 	}
 	tests := map[string]struct {
 		change func(*grovev1alpha1.PodClique)
 		want   Context
 	}{
-		"of a standalone clique":                              {nil, Context{Set: "llm", Replica: 1, PriorityClass: "high", ClusterDomain: "d"}},
-		"of a member, with the pods of one copy of its group": {member, Context{Set: "llm", Replica: 1, GroupPods: 5, PriorityClass: "high", ClusterDomain: "d"}},
+		"of a standalone clique": {nil, Context{Set: "llm", Replica: 1, PriorityClass: "high", ClusterDomain: "d"}},
+		"of a member, with the pods of one copy of its group": {func(c *grovev1alpha1.PodClique) {
+			member(c)
+			c.Name = "llm-1-decode-3-worker"
+		}, Context{Set: "llm", Replica: 1, GroupPods: 5, GroupOffset: 1, PriorityClass: "high", ClusterDomain: "d"}},
 		"of a member of a group that the template does not have": {
 			func(c *grovev1alpha1.PodClique) { c.Labels[labels.ScalingGroup] = "llm-1-code" },
 			Context{Set: "llm", Replica: 1, PriorityClass: "high", ClusterDomain: "d"},
@@ -285,8 +288,9 @@ func TestContextOf(t *testing.T) {
 			func(c *grovev1alpha1.PodClique) {
 				member(c)
 				c.Labels[labels.ReplicaIndex], c.Labels[labels.ScalingGroup] = "2", "llm-2-decode"
+				c.Name = "llm-2-decode-3-worker"
 			},
-			Context{Set: "llm", Replica: 2, GroupPods: 5, PriorityClass: "high", ClusterDomain: "d"},
+			Context{Set: "llm", Replica: 2, GroupPods: 5, GroupOffset: 1, PriorityClass: "high", ClusterDomain: "d"},
 		},
 		"of a member of a group of another replica": {
 			func(c *grovev1alpha1.PodClique) { c.Labels[labels.ScalingGroup] = "llm-2-decode" },

@@ -84,6 +84,8 @@ func TestInferenceWithAScalingGroupRunsWithGrovesNames(t *testing.T) {
 		"GROVE_PCS_NAME": "llm", "GROVE_PCS_INDEX": "0", "GROVE_PCLQ_NAME": "llm-0-decode-1-worker", "GROVE_PCLQ_POD_INDEX": "1",
 		"GROVE_HEADLESS_SERVICE": "llm-0." + ns.Name + ".svc.cluster.local",
 		"GROVE_PCSG_NAME":        "llm-0-decode", "GROVE_PCSG_INDEX": "1", "GROVE_PCSG_TEMPLATE_NUM_PODS": "3",
+		// After the leader of the copy.
+		"GROVE_PCSG_POD_INDEX": "2",
 	} {
 		if env[name] != value {
 			t.Errorf("%s is %q, want %q", name, env[name], value)
