@@ -106,7 +106,7 @@ func podsToDelete(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodClique
 		add(pod)
 	}
 	if s.Parent == ParentActive {
-		for _, pod := range podsToUpdate(s, pods, status) {
+		for _, pod := range podsToUpdate(s, pods) {
 			if !slices.ContainsFunc(remove, func(other Pod) bool { return other.UID == pod.UID }) {
 				add(pod)
 			}

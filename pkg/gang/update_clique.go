@@ -134,9 +134,11 @@ func isReadyPod(pod Pod) bool {
 // podsToUpdate are the pods that an update replaces now. Those that are not Ready serve nobody
 // and go at once; of the Ready ones as many as may be away, in the order of their indexes, so
 // that two passes over the same pods choose the same.
-func podsToUpdate(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus) []Pod {
+//
+// That the update has begun is on record: the pass that records it does nothing else.
+func podsToUpdate(s CliqueSnapshot, pods podsOf) []Pod {
 	// Without a gang that knows the new pods none can be made in their place.
-	if !s.Turn.Due || !s.Membership.Known || !IsUpdating(status) || status.UpdateProgress.PodTemplateHash != PodTemplateHash(s.Clique) {
+	if !s.Turn.Due || !s.Membership.Known {
 		return nil
 	}
 	away := s.Turn.MaxUnavailable - (s.Clique.Spec.Replicas - readyIn(pods.current))

@@ -209,6 +209,108 @@ func TestAnotherPriorityClassIsAnUpdate(t *testing.T) {
 	describes(t, ns, "llm", "ReplicaRenewed", "UpdateCompleted")
 }
 
+// The floor is asserted on every revision by the history that the namespace records (I19), while
+// pods fail, sizes change and the controller manager is killed. It is not parallel: others would
+// see that too.
+func TestAnUpdateGoesOnThroughFailuresScalingAndCrashes(t *testing.T) {
+	ns := cluster.Namespace(t)
+	manifest := strings.Replace(serving(2, "", ""), "replicas: 2\n          podSpec", "replicas: 4\n          podSpec", 1)
+	const pods = 2 * (4 + 3*3)
+	ns.Apply(manifest)
+	before := ns.WaitForPods(pods, time.Minute, framework.IsReady)
+	for i := range 3 {
+		image := fmt.Sprint(i + 2)
+		ns.Apply(rolled(rolled(manifest, "router:"+image), "server:"+image))
+		ns.Eventually(time.Minute, func(context.Context) error {
+			if imagesOf(t, ns)["router:"+image] == 0 {
+				return fmt.Errorf("the update to %s has not begun", image)
+			}
+			return nil
+		})
+		switch i {
+		case 0:
+			cluster.Kill(t, "copse-controller-manager")
+		case 1:
+			fail(ns, podOf(t, currentPods(t, ns), "llm-1-router", "3").Name, 1)
+			ns.Kubectl("scale", "pcsg/llm-0-decode", "--replicas=4")
+			ns.Kubectl("scale", "pclq/llm-1-router", "--replicas=6")
+		case 2:
+			cluster.Kill(t, "copse-apiserver")
+			ns.Eventually(time.Minute, func(context.Context) error {
+				_, err := ns.TryKubectl("scale", "pcsg/llm-0-decode", "--replicas=3")
+				return err
+			})
+			cluster.Kill(t, "copse-controller-manager")
+		}
+		if i > 0 {
+			waitUpdated(ns, "llm")
+		}
+	}
+	ns.WaitForPods(pods+2, time.Minute, framework.IsReady)
+	if got := imagesOf(t, ns); got["router:4"] != 10 || got["server:4"] != 18 {
+		t.Errorf("images are %v", got)
+	}
+	if n := survivors(t, ns, uidsOf(before)); n != 0 {
+		t.Errorf("%d pods of the first template are left", n)
+	}
+}
+
+func currentPods(t *testing.T, ns *framework.Namespace) []corev1.Pod {
+	t.Helper()
+	pods, err := ns.Pods(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pods
+}
+
+// A pod that is replaced costs its deletion and its creation, and each clique, copy and replica
+// a few writes of status; nothing is listed for it. Both are counted by the API servers.
+func TestAnUpdateCostsOneDeleteAndOneCreatePerPod(t *testing.T) {
+	const workers = 60
+	ns := cluster.Namespace(t, framework.Unrecorded("the recorder's reads would be in what is measured"))
+	waitUntilAlone(ns)
+	manifest := fmt.Sprintf(`
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: wide}
+spec:
+  replicas: 1
+  updateStrategy: {maxUnavailable: 10}
+  template:
+    cliques:
+      - name: worker
+        spec:
+          replicas: %d
+          podSpec:
+            containers: [{name: main, image: example.com/server, resources: {requests: {cpu: 10m}}}]
+`, workers)
+	ns.Apply(manifest)
+	ns.WaitForPods(workers, time.Minute, framework.IsReady)
+	before := countWrites(t)
+	ns.Apply(rolled(strings.Replace(manifest, "example.com/server,", "example.com/server:2,", 1), "x"))
+	waitUpdated(ns, "wide")
+	after := countWrites(t)
+	total := 0.0
+	var text []string
+	for what, n := range after {
+		if n -= before[what]; n > 0 {
+			total += n
+			text = append(text, fmt.Sprintf("%s: %.0f", what, n))
+		}
+	}
+	// The kubelet of each pod deletes it once more, to say that it has ended.
+	total -= workers
+	t.Logf("%d pods were replaced; %.2f writes per pod: %s", workers, total/workers, strings.Join(text, ", "))
+	if creates, deletes := after["POST pods"]-before["POST pods"], after["DELETE pods"]-before["DELETE pods"]; creates != workers || deletes != 2*workers {
+		t.Errorf("%.0f pods were created and %.0f times deleted, want %d and twice as often", creates, deletes, workers)
+	}
+	// Counts of status are written at most once a second, and the steps of an update as they come.
+	if total/workers > 2.5 {
+		t.Errorf("the controllers write %.2f times per pod, at most 2.5 are allowed", total/workers)
+	}
+}
+
 func uidsOf(pods []corev1.Pod) map[string]bool {
 	uids := map[string]bool{}
 	for i := range pods {

@@ -11,7 +11,7 @@ func updateMutants() map[string]mutant {
 			file: gang + "update_clique.go", old: "s.Turn.MaxUnavailable - (s.Clique.Spec.Replicas - readyIn(pods.current))", new: "s.Turn.MaxUnavailable",
 		},
 		"update: pods go before it is recorded": {
-			file: gang + "update_clique.go", old: "!s.Membership.Known || !IsUpdating(status) || status.UpdateProgress.PodTemplateHash != PodTemplateHash(s.Clique)", new: "!s.Membership.Known",
+			file: gang + "update_clique.go", old: "GenerationHash, ReadyReplicas: ready,\n		}\n		return true\n", new: "GenerationHash, ReadyReplicas: ready,\n		}\n		return false\n",
 		},
 		"update: it ends before the new pods are Ready": {
 			file: gang + "update_clique.go", old: "(!old && isReadyAgain(s, pods, progress))", new: "!old",
