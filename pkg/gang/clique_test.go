@@ -141,7 +141,7 @@ func TestANewAttemptStartsItsRecordAnew(t *testing.T) {
 		ObservedAttempt:    2,
 		// It never falls, and goes up when the pods of the new attempt have been made.
 		CreatedAttempt: ptr.To[int32](1),
-		HPAPodSelector: ptr.To("selector"),
+		HPAPodSelector: ptr.To("grove.io/podclique=set-0-worker"),
 		// Others wait for them to go.
 		OldReplicas: 3,
 		Conditions: []metav1.Condition{
