@@ -44,6 +44,7 @@ func TestEveryMistakeIsNoticed(t *testing.T) {
 	maps.Copy(all, huntedMutants())
 	maps.Copy(all, schedulingMutants())
 	maps.Copy(all, groupingMutants())
+	maps.Copy(all, autoscalingMutants())
 	noticed := 0
 	for name, m := range all {
 		t.Run(name, func(t *testing.T) {
