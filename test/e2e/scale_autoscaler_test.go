@@ -117,13 +117,13 @@ func TestTheClustersAutoscalersScaleCliquesAndGroups(t *testing.T) {
 		}
 	})
 	t.Run("and a restart of the controllers", func(t *testing.T) {
-		uids := uidsOf(t, ns)
+		uids := uidByHost(t, ns)
 		cluster.Kill(t, "copse-controller-manager")
 		// Who makes the autoscaler anew has looked at the replica.
 		ns.Kubectl("delete", "hpa", "llm-0-decode")
 		awaitAutoscalers(ns, "llm-0-decode", "llm-0-router")
 		ns.Never(time.Second, func(context.Context) error {
-			if now := uidsOf(t, ns); !maps.Equal(uids, now) {
+			if now := uidByHost(t, ns); !maps.Equal(uids, now) {
 				return fmt.Errorf("pods changed from %v to %v", uids, now)
 			}
 			return nil
@@ -314,7 +314,7 @@ func isWrite(labels map[string]string) bool {
 	return slices.Contains([]string{"POST", "PUT", "PATCH", "APPLY", "DELETE"}, labels["verb"])
 }
 
-func uidsOf(t *testing.T, ns *framework.Namespace) map[string]string {
+func uidByHost(t *testing.T, ns *framework.Namespace) map[string]string {
 	t.Helper()
 	pods, err := ns.Pods(t.Context())
 	if err != nil {
