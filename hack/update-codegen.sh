@@ -38,6 +38,7 @@ externals() {
   local -a pairs=(
     "k8s.io/api/core/v1.PodSpec:${applied}/core/v1"
     "k8s.io/api/autoscaling/v2.MetricSpec:${applied}/autoscaling/v2"
+    "k8s.io/api/autoscaling/v2.HorizontalPodAutoscalerBehavior:${applied}/autoscaling/v2"
     "k8s.io/api/resource/v1.ResourceClaimTemplateSpec:${applied}/resource/v1"
   )
   local IFS=,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
 )
 
 // Parent is what the PodCliqueSet of a clique lets it do.
@@ -242,6 +243,7 @@ func goesBefore(pod, other Pod) bool {
 
 // count sets the counters. Terminating pods never count (D2).
 func count(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus) {
+	status.HPAPodSelector = ptr.To(labels.PodsOfClique(s.Clique.Name))
 	status.OldReplicas = int32(len(pods.old))
 	status.Replicas, status.ReadyReplicas, status.RunningReplicas = 0, 0, 0
 	status.ScheduledReplicas, status.ScheduleGatedReplicas, status.UpdatedReplicas = 0, 0, 0

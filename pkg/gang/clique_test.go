@@ -141,7 +141,7 @@ func TestANewAttemptStartsItsRecordAnew(t *testing.T) {
 		ObservedAttempt:    2,
 		// It never falls, and goes up when the pods of the new attempt have been made.
 		CreatedAttempt: ptr.To[int32](1),
-		HPAPodSelector: ptr.To("selector"),
+		HPAPodSelector: ptr.To("grove.io/podclique=set-0-worker"),
 		// The template is the clique's, whatever attempt it is in.
 		CurrentPodTemplateHash: ptr.To("hash"), CurrentPodCliqueSetGenerationHash: ptr.To("generation"),
 		// Others wait for them to go.

@@ -28,6 +28,7 @@ const (
 	ComponentPodClique             = "pcs-podclique"
 	ComponentScalingGroupPodClique = "pcsg-podclique"
 	ComponentStartGate             = "pcs-startgate"
+	ComponentAutoscaler            = "pcs-hpa"
 )
 
 // Domain is the beginning of the keys that are Grove's, and so the controllers' alone.

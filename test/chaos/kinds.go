@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,6 +33,8 @@ const (
 
 	KindGate      Kind = "StartGate"
 	KindConfigMap Kind = "ConfigMap"
+
+	KindAutoscaler Kind = "HorizontalPodAutoscaler"
 )
 
 // OurKinds are served by Copse, ClusterKinds by the cluster.
@@ -39,7 +42,7 @@ func OurKinds() []Kind { return []Kind{KindSet, KindGroup, KindClique, KindGang,
 
 // ClusterKinds are served by the cluster.
 func ClusterKinds() []Kind {
-	return []Kind{KindPod, KindService, KindPodGroup, KindNode, KindConfigMap}
+	return []Kind{KindPod, KindService, KindPodGroup, KindNode, KindConfigMap, KindAutoscaler}
 }
 
 func allKinds() []Kind { return append(OurKinds(), ClusterKinds()...) }
@@ -59,6 +62,8 @@ func kindOf(obj runtime.Object) (Kind, error) {
 		return KindGate, nil
 	case *corev1.ConfigMap, *corev1.ConfigMapList:
 		return KindConfigMap, nil
+	case *autoscalingv2.HorizontalPodAutoscaler, *autoscalingv2.HorizontalPodAutoscalerList:
+		return KindAutoscaler, nil
 	case *corev1.Pod, *corev1.PodList:
 		return KindPod, nil
 	case *corev1.Service, *corev1.ServiceList:
@@ -84,6 +89,8 @@ func groupResource(k Kind) schema.GroupResource {
 
 		KindGate:      {Group: grovev1alpha1.GroupName, Resource: "startgates"},
 		KindConfigMap: {Resource: "configmaps"},
+
+		KindAutoscaler: {Group: autoscalingv2.GroupName, Resource: "horizontalpodautoscalers"},
 	}
 	return resources[k]
 }
@@ -108,6 +115,8 @@ func newObject(k Kind) client.Object {
 		return &grovev1alpha1.StartGate{}
 	case KindConfigMap:
 		return &corev1.ConfigMap{}
+	case KindAutoscaler:
+		return &autoscalingv2.HorizontalPodAutoscaler{}
 	default:
 		return &corev1.Node{}
 	}
@@ -118,7 +127,7 @@ func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	groveinstall.Install(scheme)
 	schedulerinstall.Install(scheme)
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, schedulingv1beta1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, schedulingv1beta1.AddToScheme, autoscalingv2.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -128,7 +137,7 @@ func newScheme() (*runtime.Scheme, error) {
 
 func newRESTMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, gv := range []schema.GroupVersion{grovev1alpha1.SchemeGroupVersion, schedulerv1alpha1.SchemeGroupVersion, corev1.SchemeGroupVersion, schedulingv1beta1.SchemeGroupVersion} {
+	for _, gv := range []schema.GroupVersion{grovev1alpha1.SchemeGroupVersion, schedulerv1alpha1.SchemeGroupVersion, corev1.SchemeGroupVersion, schedulingv1beta1.SchemeGroupVersion, autoscalingv2.SchemeGroupVersion} {
 		for _, k := range allKinds() {
 			if groupResource(k).Group == gv.Group {
 				mapper.Add(gv.WithKind(string(k)), meta.RESTScopeNamespace)

@@ -53,7 +53,7 @@ type Change struct {
 
 // Scenarios are the lives that every fault is tried in.
 func Scenarios() []Scenario {
-	return append([]Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), held(), replacement(), recycling(), termination(), deletion(), ordered(), update(), priority()}, gated()...)
+	return append([]Scenario{success(), restart(), crashAtStart(), exhausted(), exhaustedTogether(), deadline(), held(), replacement(), recycling(), termination(), deletion(), autoscaled(), ordered(), update(), priority()}, gated()...)
 }
 
 func newSet(name string, workload grovev1alpha1.WorkloadType, cliques ...grovev1alpha1.PodCliqueTemplateSpec) *grovev1alpha1.PodCliqueSet {
@@ -377,4 +377,14 @@ func deletion() Scenario {
 			return nil
 		},
 	}
+}
+
+// autoscaled: the same of a service with autoscalers, which go before what keeps the set.
+func autoscaled() Scenario {
+	s := deletion()
+	s.Name, s.Set, s.Seldom = "autoscaled", newInference("auto", nil), true
+	template := &s.Set.Spec.Template
+	template.Cliques[0].Spec.AutoScalingConfig = &grovev1alpha1.AutoScalingConfig{MaxReplicas: 4}
+	template.PodCliqueScalingGroups[0].ScaleConfig = &grovev1alpha1.AutoScalingConfig{MaxReplicas: 5}
+	return s
 }

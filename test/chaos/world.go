@@ -92,7 +92,7 @@ func (w *world) next() time.Time {
 
 func (w *world) actions() []action {
 	var out []action
-	for _, k := range []Kind{KindPodGroup, KindService} {
+	for _, k := range []Kind{KindPodGroup, KindService, KindAutoscaler} {
 		for _, obj := range w.run.cluster.all(k) {
 			if a := w.orphan(k, obj); a != nil {
 				out = append(out, *a)
@@ -154,7 +154,7 @@ func (w *world) change(to Change) {
 // controllers to remove: the garbage collector is the safety net.
 func (w *world) orphan(k Kind, obj client.Object) *action {
 	ref, owner := metav1.GetControllerOf(obj), KindGang
-	if k == KindService {
+	if k != KindPodGroup {
 		owner = KindSet
 	}
 	if ref == nil || w.run.stillExists(owner, ownerOf(obj, ref)) {
@@ -162,7 +162,7 @@ func (w *world) orphan(k Kind, obj client.Object) *action {
 	}
 	return &action{fmt.Sprintf("the garbage collector removes %s %s", k, obj.GetName()), time.Now(), func() {
 		_, _ = w.run.cluster.delete(k, client.ObjectKeyFromObject(obj), nil, nil)
-		if k == KindService && w.run.fault.Kind != CrashIntoThePast {
+		if k != KindPodGroup && w.run.fault.Kind != CrashIntoThePast {
 			w.run.fail("I10: %s %s is left for the garbage collector", k, obj.GetName())
 		}
 	}}

@@ -12,9 +12,10 @@ import (
 
 // The cluster's own autoscaler reads /scale, finds the pods by its selector and writes
 // the size, with no more than its own role, although what it scales is protected.
-func TestTheClustersAutoscalerScalesCliquesAndGroups(t *testing.T) {
+func TestAutoscalersOfTheUsersOwnScaleCliquesAndGroups(t *testing.T) {
 	ns := cluster.Namespace(t)
-	ns.Apply(grouped)
+	// The autoscalers are the user's own; the set asks for none.
+	ns.Apply(strings.Replace(grouped, ", scaleConfig: {maxReplicas: 3}", "", 1))
 	ns.WaitForPods(5, time.Minute, framework.IsReady)
 	// No metrics are needed to grow to the autoscaler's own minimum.
 	ns.Kubectl("autoscale", "pcsg", "llm-0-decode", "--min=2", "--max=3", "--cpu=80%")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apilabels "k8s.io/apimachinery/pkg/labels"
@@ -11,8 +12,8 @@ import (
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
-// cacheOptions keep in memory what the controllers use: of pods, Services and ConfigMaps those that
-// carry our label, and of a pod only what a decision reads. The scheduler's groups are
+// cacheOptions keep in memory what the controllers use: of pods, Services, ConfigMaps and
+// autoscalers those that carry our label, and of a pod only what a decision reads. The scheduler's groups are
 // not named here: the cache asks the cluster for every kind that is, and one that does
 // not schedule gangs does not know them.
 func cacheOptions() crcache.Options {
@@ -23,8 +24,9 @@ func cacheOptions() crcache.Options {
 			&corev1.Pod{}:     {Label: ours, Transform: stripPod},
 			&corev1.Service{}: {Label: ours},
 			// One that somebody else made is not seen, and is found when ours cannot be made.
-			&corev1.ConfigMap{}: {Label: ours},
-			&corev1.Node{}:      {Transform: stripNode},
+			&corev1.ConfigMap{}:                      {Label: ours},
+			&autoscalingv2.HorizontalPodAutoscaler{}: {Label: ours},
+			&corev1.Node{}:                           {Transform: stripNode},
 		},
 	}
 }

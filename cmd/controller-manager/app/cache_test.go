@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -212,7 +213,7 @@ func TestTheCacheHoldsWhatIsOurs(t *testing.T) {
 	}
 	want := map[string]bool{}
 	// A cluster that does not schedule gangs knows no groups: to name them here would keep the cache from starting.
-	for _, obj := range []any{&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Node{}} {
+	for _, obj := range []any{&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Node{}, &autoscalingv2.HorizontalPodAutoscaler{}} {
 		want[fmt.Sprintf("%T", obj)] = true
 	}
 	expect(t, "kinds", want, kinds)

@@ -23,6 +23,7 @@ type AutoScalingConfig struct {
 	MinReplicas *int32
 	MaxReplicas int32
 	Metrics     []autoscalingv2.MetricSpec
+	Behavior    *autoscalingv2.HorizontalPodAutoscalerBehavior
 }
 
 // TopologyConstraint asks for the pods below it to be placed close together.

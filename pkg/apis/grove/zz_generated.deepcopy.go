@@ -28,6 +28,11 @@ func (in *AutoScalingConfig) DeepCopyInto(out *AutoScalingConfig) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Behavior != nil {
+		in, out := &in.Behavior, &out.Behavior
+		*out = new(v2.HorizontalPodAutoscalerBehavior)
+		(*in).DeepCopyInto(*out)
+	}
 	return
 }
 

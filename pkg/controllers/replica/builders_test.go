@@ -162,6 +162,8 @@ func (o observed) without(kind string, names ...string) observed {
 			delete(o.cliques, name)
 		case "PodGang":
 			delete(o.gangs, name)
+		case "HorizontalPodAutoscaler":
+			delete(o.autoscalers, name)
 		}
 	}
 	return o

@@ -1,6 +1,7 @@
 // Package replica makes and removes what one replica of a PodCliqueSet consists of:
 // its headless Service, PodCliqueScalingGroups, PodCliques (members of scaling groups
-// too), PodGangs and, where pods wait to start, a StartGate and its ConfigMap. It opens
+// too), PodGangs, HorizontalPodAutoscalers of what the template wants scaled and, where
+// pods wait to start, a StartGate and its ConfigMap. It opens
 // the gate, and writes no other status. It makes no pods.
 package replica
 
@@ -11,9 +12,11 @@ import (
 	"slices"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -160,8 +163,9 @@ func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {
 		gangs    schedulerv1alpha1.PodGangList
 		gates    grovev1alpha1.StartGateList
 		files    corev1.ConfigMapList
+		scalers  autoscalingv2.HorizontalPodAutoscalerList
 	)
-	for _, list := range []client.ObjectList{&services, &groups, &cliques, &gangs, &gates, &files} {
+	for _, list := range []client.ObjectList{&services, &groups, &cliques, &gangs, &gates, &files, &scalers} {
 		if err := r.Client.List(ctx, list, index.OwnedByReplica(key.Namespace, key.UID, key.Replica)...); err != nil {
 			return observed{}, fmt.Errorf("list %T: %w", list, err)
 		}
@@ -184,6 +188,9 @@ func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {
 	for i := range files.Items {
 		have.configMaps[files.Items[i].Name] = &files.Items[i]
 	}
+	for i := range scalers.Items {
+		have.autoscalers[scalers.Items[i].Name] = &scalers.Items[i]
+	}
 	return have, nil
 }
 
@@ -196,6 +203,9 @@ func (r *Reconciler) apply(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet,
 	}
 	for _, obj := range p.update {
 		if err := r.Client.Update(ctx, obj); err != nil {
+			if apierrors.IsInvalid(err) {
+				r.Recorder.Eventf(pcs, nil, corev1.EventTypeWarning, "UpdateFailed", "Update", "%s %s: %v", kindOf(obj), obj.GetName(), err)
+			}
 			errs = append(errs, fmt.Errorf("update %T %s: %w", obj, obj.GetName(), err))
 		}
 	}
@@ -217,12 +227,12 @@ func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet
 		r.Recorder.Eventf(pcs, nil, corev1.EventTypeWarning, "CreateFailed", "Create", "%s %s: %v", kindOf(obj), obj.GetName(), err)
 		return fmt.Errorf("create %T %s: %w", obj, obj.GetName(), err)
 	}
-	key := client.ObjectKeyFromObject(obj)
+	key, want := client.ObjectKeyFromObject(obj), obj.DeepCopyObject()
 	if err := r.Live.Get(ctx, key, obj); err != nil {
 		return fmt.Errorf("read %T %s that exists already: %w", obj, key.Name, err)
 	}
 	if isOwnedBy(obj, pcs.UID) {
-		return nil
+		return r.showAgain(ctx, obj, want)
 	}
 	conflict := conflictError{kind: kindOf(obj), name: key.Name}
 	if _, isFile := obj.(*corev1.ConfigMap); isFile {
@@ -231,6 +241,21 @@ func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet
 	}
 	r.Recorder.Eventf(pcs, nil, corev1.EventTypeWarning, "NameConflict", "Create", "%s", conflict.Error())
 	return conflict
+}
+
+// showAgain gives an autoscaler of ours the labels back without which the cache does not show
+// it: people may change them, unlike those of our own kinds.
+func (r *Reconciler) showAgain(ctx context.Context, obj client.Object, want runtime.Object) error {
+	scaler, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+	if !ok {
+		return nil
+	}
+	if updated := putRight(scaler, want.(*autoscalingv2.HorizontalPodAutoscaler)); updated != nil {
+		if err := r.Client.Update(ctx, updated); err != nil {
+			return fmt.Errorf("update %T %s: %w", updated, updated.Name, err)
+		}
+	}
+	return nil
 }
 
 func isOwnedBy(obj client.Object, uid types.UID) bool {
@@ -257,6 +282,8 @@ func kindOf(obj client.Object) string {
 		return "StartGate"
 	case *corev1.ConfigMap:
 		return "ConfigMap"
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		return "HorizontalPodAutoscaler"
 	}
 	return fmt.Sprintf("%T", obj)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
@@ -107,8 +108,9 @@ func desiredClique(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique
 }
 
 // updatedClique is a PodClique that exists as it should be, nil when it is so already. It is
-// raised to its attempt, and takes the template as it is now when that is due. Its size is its
-// own: an autoscaler's, or somebody's who has scaled it.
+// raised to its attempt, has the bounds that the template gives its autoscaler, and takes the
+// rest of the template as it is now when that is due. Its size is its own: an autoscaler's, or
+// somebody's who has scaled it.
 func updatedClique(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique, group *grovev1alpha1.PodCliqueScalingGroup, clique *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
 	attempt := max(desiredAttempt(pcs, expected, group), clique.Spec.Attempt)
 	raised := attempt > clique.Spec.Attempt
@@ -116,7 +118,8 @@ func updatedClique(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique
 	takes := gang.TakesTemplate(pcs, expected.Replica, group, expected.Copy, expected.Group != nil) ||
 		(raised && gang.IsReplicaInTurn(pcs, expected.Replica))
 	takes = takes && gang.PodTemplateHash(clique) != gang.TemplateHash(pcs, expected.Template.Name)
-	if !raised && !takes {
+	config := expected.Template.Spec.AutoScalingConfig
+	if !raised && !takes && apiequality.Semantic.DeepEqual(clique.Spec.AutoScalingConfig, config) {
 		return nil
 	}
 	out := clique.DeepCopy()
@@ -125,7 +128,7 @@ func updatedClique(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique
 		out.Labels, out.Annotations = want.Labels, want.Annotations
 		out.Spec.PodSpec = want.Spec.PodSpec
 	}
-	out.Spec.Attempt = attempt
+	out.Spec.Attempt, out.Spec.AutoScalingConfig = attempt, config.DeepCopy()
 	return out
 }
 

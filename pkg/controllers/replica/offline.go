@@ -1,6 +1,7 @@
 package replica
 
 import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -24,6 +25,7 @@ func NewChildren() Children {
 		services: map[string]*corev1.Service{}, groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{},
 		cliques: map[string]*grovev1alpha1.PodClique{}, gangs: map[string]*schedulerv1alpha1.PodGang{},
 		gates: map[string]*grovev1alpha1.StartGate{}, configMaps: map[string]*corev1.ConfigMap{},
+		autoscalers: map[string]*autoscalingv2.HorizontalPodAutoscaler{},
 	}}
 }
 
@@ -42,6 +44,8 @@ func (c Children) Put(obj client.Object) {
 		c.have.gates[obj.Name] = obj
 	case *corev1.ConfigMap:
 		c.have.configMaps[obj.Name] = obj
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		c.have.autoscalers[obj.Name] = obj
 	}
 }
 
@@ -68,6 +72,8 @@ func Hears(before, after client.Object, gated bool) bool {
 		return letsThrough(childChanged[*grovev1alpha1.StartGate](), before, after)
 	case *corev1.Service:
 		return letsThrough(childChanged[*corev1.Service](), before, after)
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		return letsThrough(autoscalerChanged(), before, after)
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,8 @@ type observed struct {
 	gangs    map[string]*schedulerv1alpha1.PodGang
 	gates    map[string]*grovev1alpha1.StartGate
 	// configMaps are those of the gates.
-	configMaps map[string]*corev1.ConfigMap
+	configMaps  map[string]*corev1.ConfigMap
+	autoscalers map[string]*autoscalingv2.HorizontalPodAutoscaler
 }
 
 // plan is what to write. Objects to create come before those that depend on them; what
@@ -57,13 +59,17 @@ func planReplica(pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed) 
 	planGate(&p, pcs, replica, have)
 	planGroups(&p, pcs, replica, have)
 	planCliques(&p, pcs, replica, have)
+	planAutoscalers(&p, pcs, replica, have)
 	return p
 }
 
-// planRemoval takes everything away. Cliques go before what their pods use; each holds
-// on until its pods are gone.
+// planRemoval takes everything away. Autoscalers go at once: what goes is not scaled. Cliques
+// go before what their pods use; each holds on until its pods are gone.
 func planRemoval(have observed) plan {
 	var p plan
+	for _, name := range slices.Sorted(maps.Keys(have.autoscalers)) {
+		p.removeOne(have.autoscalers[name])
+	}
 	for _, name := range slices.Sorted(maps.Keys(have.cliques)) {
 		p.removeOne(have.cliques[name])
 	}
@@ -82,9 +88,9 @@ func planRemoval(have observed) plan {
 	for _, name := range slices.Sorted(maps.Keys(have.configMaps)) {
 		p.removeOne(have.configMaps[name])
 	}
-	if len(have.configMaps) > 0 {
+	if len(have.configMaps) > 0 || len(have.autoscalers) > 0 {
 		// The set goes when the Service has: what the file says must not be there for a set that
-		// takes the name, whose pods would start by it.
+		// takes the name, whose pods would start by it. Its autoscalers have the same names, too.
 		return p
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.services)) {

@@ -2,7 +2,9 @@ package replica
 
 import (
 	"context"
+	"maps"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +47,8 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.StartGate]), childChanged[*grovev1alpha1.StartGate]())).
 		WatchesRawSource(source.TypedKind(cache, &corev1.ConfigMap{},
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*corev1.ConfigMap]))).
+		WatchesRawSource(source.TypedKind(cache, &autoscalingv2.HorizontalPodAutoscaler{},
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*autoscalingv2.HorizontalPodAutoscaler]), autoscalerChanged())).
 		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodClique{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.keyOfGate), atGateChanged())).
 		WatchesRawSource(source.TypedFunc[Key](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
@@ -98,6 +102,18 @@ func childChanged[T client.Object]() predicate.TypedPredicate[T] {
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				(e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
 				e.ObjectOld.GetLabels()[labels.RestartAttempt] != e.ObjectNew.GetLabels()[labels.RestartAttempt]
+		},
+	}
+}
+
+// autoscalerChanged lets through what people change of an autoscaler, and not what its
+// controller writes at each look. Before Kubernetes 1.37 it has no generation.
+func autoscalerChanged() predicate.TypedPredicate[*autoscalingv2.HorizontalPodAutoscaler] {
+	return predicate.TypedFuncs[*autoscalingv2.HorizontalPodAutoscaler]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*autoscalingv2.HorizontalPodAutoscaler]) bool {
+			return !apiequality.Semantic.DeepEqual(e.ObjectOld.Spec, e.ObjectNew.Spec) ||
+				!maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) ||
+				(e.ObjectOld.DeletionTimestamp == nil) != (e.ObjectNew.DeletionTimestamp == nil)
 		},
 	}
 }

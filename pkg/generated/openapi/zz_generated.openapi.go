@@ -543,12 +543,18 @@ func schema_pkg_apis_grove_v1alpha1_AutoScalingConfig(ref common.ReferenceCallba
 							},
 						},
 					},
+					"behavior": {
+						SchemaProps: spec.SchemaProps{
+							Description: "behavior is handed to the HorizontalPodAutoscaler as it is: how fast it scales up and down. Empty means the autoscaler's own default.",
+							Ref:         ref(v2.HorizontalPodAutoscalerBehavior{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"maxReplicas"},
 			},
 		},
 		Dependencies: []string{
-			v2.MetricSpec{}.OpenAPIModelName()},
+			v2.HorizontalPodAutoscalerBehavior{}.OpenAPIModelName(), v2.MetricSpec{}.OpenAPIModelName()},
 	}
 }
 

@@ -52,7 +52,7 @@ func TestFlags(t *testing.T) {
 			"--runtime-config=scheduling.k8s.io/v1beta1=true", "--endpoint-reconciler-type=none",
 			"--requestheader-client-ca-file=/state/certs/front-proxy-ca.crt", "--requestheader-allowed-names=front-proxy-client"}},
 		{KubeControllerManager, []string{"--kubeconfig=/state/kubeconfigs/kube-controller-manager", "--feature-gates=GenericWorkload=true",
-			"--kube-api-qps=1000", "--leader-elect=false", "--use-service-account-credentials=true"}},
+			"--kube-api-qps=1000", "--leader-elect=false", "--use-service-account-credentials=true", "--horizontal-pod-autoscaler-sync-period=1s"}},
 		{KubeScheduler, []string{"--feature-gates=GenericWorkload=true", "--kube-api-burst=2000", "--leader-elect=false", "--v=2", "--v=9"}},
 		{KWOK, []string{"--manage-all-nodes=false", "--manage-nodes-with-label-selector=type=kwok", "--config=/state/kwok.yaml"}},
 		{CopseAPIServer, []string{"--secure-port=1006", "--bind-address=127.0.0.1", "--etcd-servers=http://127.0.0.1:1005",

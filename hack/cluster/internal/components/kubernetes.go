@@ -80,6 +80,11 @@ func kubeControllerManager(c Config) Component {
 			// who may do what depends on it.
 			flag("use-service-account-credentials", true),
 			flag("concurrent-gc-syncs", 50),
+			// Who tries out an autoscaler, or waits for one in a test, sees it act at once.
+			flag("horizontal-pod-autoscaler-sync-period", "1s"),
+			flag("horizontal-pod-autoscaler-downscale-stabilization", "1s"),
+			flag("horizontal-pod-autoscaler-initial-readiness-delay", "1s"),
+			flag("horizontal-pod-autoscaler-cpu-initialization-period", "1s"),
 		),
 		Info: servingInfo(KubeControllerManager, c),
 	}

@@ -31,6 +31,10 @@ type AutoScalingConfig struct {
 	// +optional
 	// +listType=atomic
 	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
+	// behavior is handed to the HorizontalPodAutoscaler as it is: how fast it scales up and
+	// down. Empty means the autoscaler's own default.
+	// +optional
+	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`
 }
 
 // TopologyConstraint asks for the pods below it to be placed close together.

@@ -43,7 +43,7 @@ func validateAutoScaling(config *grove.AutoScalingConfig, minAvailable *int32, r
 	for i := range config.Metrics {
 		errs = append(errs, validateMetric(&config.Metrics[i], path.Child("metrics").Index(i))...)
 	}
-	return errs
+	return append(errs, validateBehavior(config.Behavior, path.Child("behavior"))...)
 }
 
 // validateMetric checks that a metric says what it is: an autoscaler is made only later,

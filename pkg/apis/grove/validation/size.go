@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -59,7 +60,7 @@ func validateLists(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorLi
 	}
 	for i := range template.PodCliqueScalingGroups {
 		group := &template.PodCliqueScalingGroups[i]
-		items += len(group.CliqueNames) + len(group.Annotations) + len(group.ResourceSharing) + metricsOf(group.ScaleConfig)
+		items += len(group.CliqueNames) + len(group.Annotations) + len(group.ResourceSharing) + scalerItems(group.ScaleConfig)
 		for j := range group.ResourceSharing {
 			if filter := group.ResourceSharing[j].Filter; filter != nil {
 				items += len(filter.ChildCliqueNames)
@@ -85,7 +86,7 @@ func tooManyItems(items int, path *field.Path) *field.Error {
 // limit it stops counting.
 func itemsOf(spec *grove.PodCliqueSpec) int {
 	pod := &spec.PodSpec
-	items := len(spec.StartsAfter) + metricsOf(spec.AutoScalingConfig) +
+	items := len(spec.StartsAfter) + scalerItems(spec.AutoScalingConfig) +
 		len(pod.InitContainers) + len(pod.Containers) + len(pod.Volumes) + len(pod.SchedulingGates)
 	if items > MaxListItems {
 		return items
@@ -99,11 +100,21 @@ func itemsOf(spec *grove.PodCliqueSpec) int {
 	return items
 }
 
-func metricsOf(config *grove.AutoScalingConfig) int {
+// scalerItems counts the items of the lists of an autoscaler.
+func scalerItems(config *grove.AutoScalingConfig) int {
 	if config == nil {
 		return 0
 	}
-	return len(config.Metrics)
+	items := len(config.Metrics)
+	if config.Behavior == nil {
+		return items
+	}
+	for _, rules := range []*autoscalingv2.HPAScalingRules{config.Behavior.ScaleUp, config.Behavior.ScaleDown} {
+		if rules != nil {
+			items += len(rules.Policies)
+		}
+	}
+	return items
 }
 
 // textPerByte bounds how much longer the text of a pod template is than its binary form,

@@ -119,6 +119,10 @@ func TestListsAreBounded(t *testing.T) {
 		entries["k"+labels.Index(i)] = ""
 	}
 	metrics := &grove.AutoScalingConfig{MaxReplicas: 1, Metrics: make([]autoscalingv2.MetricSpec, many)}
+	policies := &autoscalingv2.HPAScalingRules{Policies: make([]autoscalingv2.HPAScalingPolicy, many)}
+	behaves := func(up, down *autoscalingv2.HPAScalingRules) *grove.AutoScalingConfig {
+		return &grove.AutoScalingConfig{MaxReplicas: 1, Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: up, ScaleDown: down}}
+	}
 	sharing := grove.PCSGResourceSharingSpec{Filter: &grove.PCSGResourceSharingFilter{ChildCliqueNames: names}}
 	tests := map[string]func(*grove.PodCliqueSet){
 		"containers":                     podSpec(func(s *corev1.PodSpec) { s.Containers = make([]corev1.Container, many) }),
@@ -129,6 +133,8 @@ func TestListsAreBounded(t *testing.T) {
 		"variables of an init container": podSpec(func(s *corev1.PodSpec) { s.InitContainers = []corev1.Container{{Name: "init", Env: env}} }),
 		"startsAfter":                    cliqueSpec(0, func(s *grove.PodCliqueSpec) { s.StartsAfter = names }),
 		"metrics":                        cliqueSpec(0, func(s *grove.PodCliqueSpec) { s.AutoScalingConfig = metrics }),
+		"policies to scale up":           cliqueSpec(0, func(s *grove.PodCliqueSpec) { s.AutoScalingConfig = behaves(policies, nil) }),
+		"policies to scale down":         cliqueSpec(0, func(s *grove.PodCliqueSpec) { s.AutoScalingConfig = behaves(nil, policies) }),
 		"labels":                         clique(0, func(c *grove.PodCliqueTemplateSpec) { c.Labels = entries }),
 		"annotations":                    clique(0, func(c *grove.PodCliqueTemplateSpec) { c.Annotations = entries }),
 		"sharing of a clique":            clique(0, func(c *grove.PodCliqueTemplateSpec) { c.ResourceSharing = make([]grove.ResourceSharingSpec, many) }),

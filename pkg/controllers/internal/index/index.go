@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,7 @@ const (
 func Register(ctx context.Context, indexer client.FieldIndexer, native bool) error {
 	for _, obj := range []client.Object{
 		&grovev1alpha1.PodClique{}, &grovev1alpha1.PodCliqueScalingGroup{}, &schedulerv1alpha1.PodGang{}, &corev1.Service{}, &grovev1alpha1.StartGate{}, &corev1.ConfigMap{},
+		&autoscalingv2.HorizontalPodAutoscaler{},
 	} {
 		if err := indexer.IndexField(ctx, obj, ownerUID, owners); err != nil {
 			return fmt.Errorf("index %T: %w", obj, err)

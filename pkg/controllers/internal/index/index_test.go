@@ -52,12 +52,13 @@ func TestRegister(t *testing.T) {
 		"*v1alpha1.PodCliqueScalingGroup copse.replica", "*v1alpha1.PodCliqueScalingGroup metadata.ownerReferences.uid",
 		"*v1alpha1.PodGang copse.replica", "*v1alpha1.PodGang metadata.ownerReferences.uid",
 		"*v1alpha1.StartGate copse.replica", "*v1alpha1.StartGate metadata.ownerReferences.uid",
+		"*v2.HorizontalPodAutoscaler copse.replica", "*v2.HorizontalPodAutoscaler metadata.ownerReferences.uid",
 	}
 	if diff := cmp.Diff(want, keys(registered(t, false))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// A kind that the cluster does not serve must not be indexed: its informer would never sync.
-	withGangs := append(slices.Clone(want), "*v1beta1.PodGroup metadata.controllerUID")
+	withGangs := slices.Sorted(slices.Values(append(slices.Clone(want), "*v1beta1.PodGroup metadata.controllerUID")))
 	if diff := cmp.Diff(withGangs, keys(registered(t, true))); diff != "" {
 		t.Errorf("with gangs (-want +got):\n%s", diff)
 	}

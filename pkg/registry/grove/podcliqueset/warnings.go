@@ -37,9 +37,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 	}
 	for i := range template.Cliques {
 		clique, cliquePath := &template.Cliques[i], templatePath.Child("cliques").Index(i)
-		if clique.Spec.AutoScalingConfig != nil {
-			inert(cliquePath.Child("spec", "autoScalingConfig"), "no HorizontalPodAutoscaler is made")
-		}
 		if onFabric(clique.Annotations) {
 			inert(cliquePath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
 		}
@@ -52,9 +49,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 	}
 	for i := range template.PodCliqueScalingGroups {
 		group, groupPath := &template.PodCliqueScalingGroups[i], templatePath.Child("podCliqueScalingGroups").Index(i)
-		if group.ScaleConfig != nil {
-			inert(groupPath.Child("scaleConfig"), "no HorizontalPodAutoscaler is made")
-		}
 		if onFabric(group.Annotations) {
 			inert(groupPath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
 		}

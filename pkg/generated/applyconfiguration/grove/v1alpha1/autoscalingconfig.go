@@ -21,6 +21,9 @@ type AutoScalingConfigApplyConfiguration struct {
 	// metrics are handed to the HorizontalPodAutoscaler as they are. Empty means the
 	// autoscaler's own default, 80 percent CPU.
 	Metrics []v2.MetricSpecApplyConfiguration `json:"metrics,omitempty"`
+	// behavior is handed to the HorizontalPodAutoscaler as it is: how fast it scales up and
+	// down. Empty means the autoscaler's own default.
+	Behavior *v2.HorizontalPodAutoscalerBehaviorApplyConfiguration `json:"behavior,omitempty"`
 }
 
 // AutoScalingConfigApplyConfiguration constructs a declarative configuration of the AutoScalingConfig type for use with
@@ -55,5 +58,13 @@ func (b *AutoScalingConfigApplyConfiguration) WithMetrics(values ...*v2.MetricSp
 		}
 		b.Metrics = append(b.Metrics, *values[i])
 	}
+	return b
+}
+
+// WithBehavior sets the Behavior field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Behavior field is set to the value of the last call.
+func (b *AutoScalingConfigApplyConfiguration) WithBehavior(value *v2.HorizontalPodAutoscalerBehaviorApplyConfiguration) *AutoScalingConfigApplyConfiguration {
+	b.Behavior = value
 	return b
 }

@@ -1,0 +1,44 @@
+package mutants
+
+// autoscalingMutants are mistakes about what scales: each of them lets a size be lost, writes
+// for ever, or has an autoscaler look for other pods than those it scales.
+func autoscalingMutants() map[string]mutant {
+	return map[string]mutant{
+		"autoscaling: a clique goes back to the size of the template": {
+			file: ctrl + "replica/desired.go", old: "	out.Spec.Attempt, out.Spec.AutoScalingConfig = attempt, config.DeepCopy()\n", new: "	out.Spec.Attempt, out.Spec.AutoScalingConfig, out.Spec.Replicas = attempt, config.DeepCopy(), expected.Template.Spec.Replicas\n",
+		},
+		"autoscaling: a clique keeps the bounds that it was made with": {
+			file: ctrl + "replica/desired.go", old: "	out.Spec.Attempt, out.Spec.AutoScalingConfig = attempt, config.DeepCopy()\n", new: "	out.Spec.Attempt = attempt\n",
+		},
+		"autoscaling: what goes is scaled until it has gone": {
+			file: ctrl + "replica/plan.go", old: "	for _, name := range slices.Sorted(maps.Keys(have.autoscalers)) {\n		p.removeOne(have.autoscalers[name])\n	}\n", new: "",
+		},
+		"autoscaling: what is not to be scaled any more is scaled on": {
+			file: ctrl + "replica/autoscaler.go", old: "		if !wanted[name] {\n", new: "		if !wanted[name] && false {\n",
+		},
+		"autoscaling: an autoscaler is written in each pass": {
+			file: ctrl + "replica/autoscaler.go", old: "apiequality.Semantic.DeepEqual(scaler.Spec, want.Spec) && hasLabels", new: "apiequality.Semantic.DeepEqual(scaler, want) && hasLabels",
+		},
+		"autoscaling: what the server fills in is taken for a change": {
+			file: ctrl + "replica/autoscaler.go", old: "	if rules.Policies == nil {\n		rules.Policies = policies\n	}\n", new: "	_ = policies\n",
+		},
+		"autoscaling: what people change of an autoscaler stays": {
+			file: ctrl + "replica/autoscaler.go", old: "	updated.Spec = want.Spec\n", new: "",
+		},
+		"autoscaling: each look of the autoscaler brings a pass": {
+			file: ctrl + "replica/setup.go", old: "!maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) ||", new: "!maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) || e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion ||",
+		},
+		"autoscaling: an autoscaler without our labels is made in vain for ever": {
+			file: ctrl + "replica/controller.go", old: "		return r.showAgain(ctx, obj, want)\n", new: "		_ = want\n		return nil\n",
+		},
+		"autoscaling: the pods of a group are those of its first copy": {
+			file: "pkg/labels/selectors.go", old: "ScalingGroup: name}", new: "ScalingGroup: name, ScalingGroupReplicaIndex: \"0\"}",
+		},
+		"autoscaling: the pods of a clique are those of its set": {
+			file: gang + "clique.go", old: "labels.PodsOfClique(s.Clique.Name)", new: "labels.PodsOfSet(s.Clique.Name)",
+		},
+		"autoscaling: a metric of pods scales copies, and nobody is told": {
+			file: "pkg/registry/grove/podcliqueset/warnings_scaling.go", old: "		if !isPerCopy(&group.ScaleConfig.Metrics[j]) {\n", new: "		if j < 0 {\n",
+		},
+	}
+}
