@@ -49,7 +49,7 @@ func schedulingMutants() map[string]mutant {
 			file: gang + "explain.go", old: "			return before\n", new: "",
 		},
 		"scheduling: a gang has no priority but its set's": {
-			file: gang + "update.go", old: "		if class := clique.PodSpec.PriorityClassName; class != \"\" {\n			return class\n		}\n", new: "		_ = member\n",
+			file: gang + "update.go", old: "		if class := clique.PodSpec.PriorityClassName; class != \"\" {\n			return class\n		}\n", new: "		_ = clique\n",
 		},
 	}
 }
