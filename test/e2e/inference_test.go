@@ -188,6 +188,8 @@ func TestInferenceReplacesAPodThatEnds(t *testing.T) {
 	if got := ns.Kubectl("get", "pclq", "llm-0-router", "-o", "jsonpath={.status.failedIndexes[0].count}"); got != "1" {
 		t.Errorf("failures of the router: %q", got)
 	}
+	cause := ended.Name + " ended"
+	ns.Describes("llm", untouched("Warning PodFailed: "+cause+"*", "Normal PodRecovered: llm-0-router: index 0 is Ready again, *s after: "+cause+"*", "Phase: Running")...)
 }
 
 // Until updates exist, a changed template is told and disturbs nothing that runs.
@@ -204,4 +206,5 @@ func TestInferenceTellsThatAnUpdateIsPending(t *testing.T) {
 			t.Errorf("pod %s was replaced", before[i].Name)
 		}
 	}
+	ns.Describes("llm", untouched("UpdatePending=True TemplateChanged: pods of 1 cliques were made from an earlier template: llm-0-router", "Phase: Running")...)
 }
