@@ -34,7 +34,7 @@ fuzz() {
 
 run() {
   case "$1" in
-    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/deadlock/... ./test/lots/... ./test/rules/... ./test/story/...) ;;
+    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/deadlock/... ./test/lots/... ./test/rules/... ./test/story/... ./test/docs/...) ;;
     chaos) gotestsum -- -count=1 -timeout 20m ./test/chaos/... ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./cmd/testpod/... ./stages/...) ;;
     images) (cd hack/images && gotestsum ./...) ;;

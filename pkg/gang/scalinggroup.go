@@ -81,7 +81,7 @@ func DecideGroup(s GroupSnapshot, now time.Time) GroupDecision {
 			metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable, "a new attempt has begun")
 	}
 	status.ObservedGeneration = ptr.To(s.Group.Generation)
-	status.Selector = ptr.To(labels.PodsOfScalingGroup(s.Group.Name))
+	status.Selector = ptr.To(labels.FirstPodsOfScalingGroup(s.Group.Name))
 	copies := observeCopies(s)
 	countCopies(copies, status)
 	if s.Parent == ParentActive {

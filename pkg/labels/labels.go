@@ -48,6 +48,9 @@ const (
 	ScalingGroup = "grove.io/podcliquescalinggroup"
 	// ScalingGroupReplicaIndex is the index of the copy of the scaling group.
 	ScalingGroupReplicaIndex = "grove.io/podcliquescalinggroup-replica-index"
+	// ScalingGroupFirstPod is on the first pod of the first clique of each copy of a scaling
+	// group alone: one pod stands for a copy where pods are counted.
+	ScalingGroupFirstPod = "grove.io/podcliquescalinggroup-first-pod"
 	// PodIndex is the index of a pod in its PodClique.
 	PodIndex = "grove.io/podclique-pod-index"
 	// PodTemplateHash is the hash of the pod template that a pod was made from.

@@ -122,7 +122,7 @@ func TestGroveManifestIsWarnedOfWhatNothingActsOn(t *testing.T) {
 		"spec.template.topologyConstraint",
 		"spec.template.resourceClaimTemplates", "spec.template.resourceSharing",
 		"spec.template.cliques[1].topologyConstraint", "spec.template.cliques[1].resourceSharing",
-		"spec.template.podCliqueScalingGroups[0].scaleConfig.metrics", "spec.template.podCliqueScalingGroups[0].topologyConstraint", "spec.template.podCliqueScalingGroups[0].resourceSharing",
+		"spec.template.podCliqueScalingGroups[0].topologyConstraint", "spec.template.podCliqueScalingGroups[0].resourceSharing",
 	)
 	if diff := cmp.Diff(sets.List(want), sets.List(got)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -23,20 +21,6 @@ func TestWarnings(t *testing.T) {
 		group    = "spec.template.podCliqueScalingGroups[0]."
 	)
 	decode := withGroup(ptr.To[int32](1), nil)
-	scaledBy := func(metrics ...autoscalingv2.MetricSpec) func(*grove.PodCliqueSet) {
-		return all(decode, func(pcs *grove.PodCliqueSet) {
-			pcs.Spec.Template.PodCliqueScalingGroups[0].ScaleConfig = &grove.AutoScalingConfig{Metrics: metrics}
-			pcs.Spec.Template.Cliques[1].Spec.Replicas = 3
-		})
-	}
-	average := autoscalingv2.MetricTarget{AverageValue: ptr.To(resource.MustParse("5"))}
-	value := autoscalingv2.MetricTarget{Value: ptr.To(resource.MustParse("5"))}
-	external := func(target autoscalingv2.MetricTarget) autoscalingv2.MetricSpec {
-		return autoscalingv2.MetricSpec{External: &autoscalingv2.ExternalMetricSource{Target: target}}
-	}
-	object := func(target autoscalingv2.MetricTarget) autoscalingv2.MetricSpec {
-		return autoscalingv2.MetricSpec{Object: &autoscalingv2.ObjectMetricSource{Target: target}}
-	}
 	constraint := &grove.TopologyConstraint{TopologyName: "gpu"}
 	startupType := func(startupType grove.CliqueStartupType) func(*grove.PodCliqueSet) {
 		return func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.StartupType = &startupType }
@@ -85,15 +69,9 @@ func TestWarnings(t *testing.T) {
 		"resourceSharing of a clique": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.Cliques[1].ResourceSharing = make([]grove.ResourceSharingSpec, 1)
 		}, want: []string{worker + "resourceSharing"}},
-		"autoscaling of a group by CPU, the default": {tweak: scaledBy(), want: []string{group + "scaleConfig.metrics"}},
-		"autoscaling of a group of single pods": {tweak: all(scaledBy(), func(pcs *grove.PodCliqueSet) {
-			pcs.Spec.Template.Cliques[1].Spec.Replicas = 1
+		"autoscaling of a group": {tweak: all(decode, func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.PodCliqueScalingGroups[0].ScaleConfig = &grove.AutoScalingConfig{}
 		})},
-		"autoscaling of a group by what does not count pods": {tweak: scaledBy(external(average), object(average))},
-		"autoscaling of a group by what counts pods": {
-			tweak: scaledBy(autoscalingv2.MetricSpec{Pods: &autoscalingv2.PodsMetricSource{Target: average}}, external(value), external(average), object(value)),
-			want:  []string{group + "scaleConfig.metrics[0]", group + "scaleConfig.metrics[1]", group + "scaleConfig.metrics[3]"},
-		},
 		"topologyConstraint of a group": {
 			tweak: all(decode, func(pcs *grove.PodCliqueSet) {
 				pcs.Spec.Template.PodCliqueScalingGroups[0].TopologyConstraint = constraint
@@ -159,7 +137,7 @@ func TestWarnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			pcs := mkPodCliqueSet(tc.tweak)
-			for _, warning := range slices.Concat(inertFields(pcs), untoldSchedulers(pcs), replacedFields(pcs), countsPods(pcs)) {
+			for _, warning := range slices.Concat(inertFields(pcs), untoldSchedulers(pcs), replacedFields(pcs)) {
 				path, text, _ := strings.Cut(warning, ": ")
 				if text == "" {
 					t.Errorf("warning %q says nothing", warning)
