@@ -75,10 +75,10 @@ func TestDesiredGroup(t *testing.T) {
 			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
 			PriorityClassName: "high",
 		},
-	}, desiredGroup(gang, 4))
+	}, desiredGroup(gang, 4, true))
 	expect(t, "the gang that was read", before, gang)
 	expect(t, "labels of the group of a gang without any", map[string]string{labels.PodGang: "llm-0"},
-		desiredGroup(newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels = nil }), 4).Labels)
+		desiredGroup(newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels = nil }), 4, true).Labels)
 }
 
 // The scheduler knows groups by name, so a name must never come back.
@@ -103,7 +103,7 @@ func TestGroupNameIsNewWithEachGangObjectAndAttempt(t *testing.T) {
 func TestPreparePodPutsAPodIntoTheGroup(t *testing.T) {
 	gang := newGang(nil)
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}}
-	New(nil).PreparePod(pod, gang)
+	New(nil, true).PreparePod(pod, gang)
 	expect(t, "pod", &corev1.Pod{Spec: corev1.PodSpec{
 		NodeSelector: map[string]string{"zone": "a"},
 		// The group's, which is not always the set's.
@@ -114,6 +114,13 @@ func TestPreparePodPutsAPodIntoTheGroup(t *testing.T) {
 
 func groupWith(conditions ...metav1.Condition) *schedulingv1beta1.PodGroup {
 	return &schedulingv1beta1.PodGroup{Status: schedulingv1beta1.PodGroupStatus{Conditions: conditions}}
+}
+
+// placedBy is a group whose pods share the value of a node label.
+func placedBy(key string, conditions ...metav1.Condition) *schedulingv1beta1.PodGroup {
+	group := groupWith(conditions...)
+	group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}}}
+	return group
 }
 
 func why(reason, message string) []schedulerv1alpha1.UnschedulableExplanation {
@@ -155,8 +162,21 @@ func TestObservation(t *testing.T) {
 			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonPreemptionPending, "0/4 nodes, ongoing preemption on nominated nodes")},
 		},
 		"no domain has room": {
-			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/2 placements are available, first placement status: no"}),
+			placedBy("example.com/rack", metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/2 placements are available, first placement status: no"}),
 			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonTopologyUnsatisfied, "0/2 placements are available, first placement status: no")},
+		},
+		"no node has the label": {
+			placedBy("example.com/rack", metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "no feasible placements found"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonTopologyUnsatisfied, "no feasible placements found")},
+		},
+		// With the feature gate on, any node is one placement.
+		"no room, and no topology": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/1 placements are available, first placement status: no"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonNotEnoughResources, "0/1 placements are available, first placement status: no")},
+		},
+		"it makes room in a domain": {
+			placedBy("example.com/rack", metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/2 placements are available, found a placement for podgroup, preempting 2 victims"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonPreemptionPending, "0/2 placements are available, found a placement for podgroup, preempting 2 victims")},
 		},
 		"it does not know": {
 			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionUnknown, Reason: "R", Message: "m"}),
@@ -188,7 +208,7 @@ func newClient(t *testing.T, funcs interceptor.Funcs, groups ...client.Object) c
 
 // groupOf is the group that exists of a gang.
 func groupOf(change func(*schedulerv1alpha1.PodGang), changes ...func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
-	group := desiredGroup(newGang(change), 4)
+	group := desiredGroup(newGang(change), 4, true)
 	group.UID = types.UID("uid-of-" + group.Name)
 	for _, c := range changes {
 		c(group)
@@ -243,12 +263,12 @@ func TestSync(t *testing.T) {
 					return errors.New("groups are not updated")
 				},
 			}, tc.groups...)
-			if err := New(c).Sync(t.Context(), newGang(nil), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(nil), 4); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes", tc.wantWrites, writes)
 			writes = nil
-			if err := New(c).Sync(t.Context(), newGang(nil), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(nil), 4); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes when nothing has changed", []string(nil), writes)
@@ -270,7 +290,7 @@ func TestTheMinimumIsLoweredAndNeverRaised(t *testing.T) {
 		},
 	}, groupOf(nil))
 	for _, step := range []struct{ needed, minimum, patches int32 }{{4, 4, 0}, {2, 2, 1}, {2, 2, 1}, {4, 2, 1}, {1, 1, 2}} {
-		if err := New(c).Sync(t.Context(), newGang(nil), step.needed); err != nil {
+		if err := New(c, true).Sync(t.Context(), newGang(nil), step.needed); err != nil {
 			t.Fatal(err)
 		}
 		group := &schedulingv1beta1.PodGroup{}
@@ -321,7 +341,7 @@ func TestSyncErrors(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := New(newClient(t, tc.funcs, tc.groups...)).Sync(t.Context(), newGang(nil), 4)
+			err := New(newClient(t, tc.funcs, tc.groups...), true).Sync(t.Context(), newGang(nil), 4)
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -350,7 +370,7 @@ func TestObserveReadsTheGroupOfTheAttempt(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := New(newClient(t, interceptor.Funcs{}, tc.groups...)).Observe(t.Context(), newGang(nil))
+			got, err := New(newClient(t, interceptor.Funcs{}, tc.groups...), true).Observe(t.Context(), newGang(nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -361,7 +381,7 @@ func TestObserveReadsTheGroupOfTheAttempt(t *testing.T) {
 		c := newClient(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return errors.New("boom")
 		}})
-		got, err := New(c).Observe(t.Context(), newGang(nil))
+		got, err := New(c, true).Observe(t.Context(), newGang(nil))
 		if err == nil || err.Error() != "read PodGroup "+groupName(newGang(nil))+": boom" {
 			t.Errorf("got error %v", err)
 		}
