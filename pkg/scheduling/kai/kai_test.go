@@ -401,3 +401,30 @@ func TestObserve(t *testing.T) {
 		})
 	}
 }
+
+// Without KAI's topologies a gang with a constraint would wait for ever.
+func TestConstraintsAreToldWhereTheClusterHasTopologies(t *testing.T) {
+	constrained := newGang(func(g *schedulerv1alpha1.PodGang) {
+		g.Annotations = map[string]string{labels.TopologyName: "cluster"}
+		g.Spec.TopologyConstraint = pack("example.com/rack", "")
+		g.Spec.PodGroups[0].TopologyConstraint = pack("example.com/host", "")
+	})
+	for _, topologies := range []bool{true, false} {
+		c := newClient(t, interceptor.Funcs{})
+		backend, before := New(c, topologies), constrained.DeepCopy()
+		if err := backend.Sync(t.Context(), constrained, 4); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "the gang that was read", before, constrained)
+		group := &PodGroup{}
+		if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: groupName(constrained)}, group); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "the whole is told", topologies, group.Spec.TopologyConstraint != nil)
+		expect(t, "a part is told", topologies, group.Spec.SubGroups[0].TopologyConstraint != nil)
+		support := backend.Topology()
+		expect(t, "the scheduler keeps constraints", topologies, support.Gangs && support.Parts)
+		expect(t, "what it lacks is told", !topologies, support.Lacks != "")
+		expect(t, "a gang keeps its constraints", false, support.Fixed)
+	}
+}

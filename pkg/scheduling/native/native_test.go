@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/pkg/scheduling"
@@ -35,7 +36,7 @@ func expect(t *testing.T, what string, want, got any) {
 
 // newGang is a gang of 3 pods of one clique and 1 of another.
 func newGang(change func(*schedulerv1alpha1.PodGang)) *schedulerv1alpha1.PodGang {
-	gang := &schedulerv1alpha1.PodGang{
+	podGang := &schedulerv1alpha1.PodGang{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: "llm-0", UID: "gang-uid",
 			Labels: map[string]string{labels.ManagedBy: labels.ManagedByValue, labels.PartOf: "llm", labels.RestartAttempt: "2"},
@@ -48,14 +49,14 @@ func newGang(change func(*schedulerv1alpha1.PodGang)) *schedulerv1alpha1.PodGang
 		},
 	}
 	if change != nil {
-		change(gang)
+		change(podGang)
 	}
-	return gang
+	return podGang
 }
 
 func TestDesiredGroup(t *testing.T) {
-	gang := newGang(nil)
-	before := gang.DeepCopy()
+	podGang := newGang(nil)
+	before := podGang.DeepCopy()
 	expect(t, "group", &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns",
@@ -75,8 +76,8 @@ func TestDesiredGroup(t *testing.T) {
 			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
 			PriorityClassName: "high",
 		},
-	}, desiredGroup(gang, 4, true))
-	expect(t, "the gang that was read", before, gang)
+	}, desiredGroup(podGang, 4, true))
+	expect(t, "the gang that was read", before, podGang)
 	expect(t, "labels of the group of a gang without any", map[string]string{labels.PodGang: "llm-0"},
 		desiredGroup(newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels = nil }), 4, true).Labels)
 }
@@ -85,12 +86,12 @@ func TestDesiredGroup(t *testing.T) {
 func TestGroupNameIsNewWithEachGangObjectAndAttempt(t *testing.T) {
 	base := groupName(newGang(nil))
 	expect(t, "the name of the same gang", base, groupName(newGang(nil)))
-	for what, gang := range map[string]*schedulerv1alpha1.PodGang{
+	for what, podGang := range map[string]*schedulerv1alpha1.PodGang{
 		"object":  newGang(func(g *schedulerv1alpha1.PodGang) { g.UID = "other" }),
 		"attempt": newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels[labels.RestartAttempt] = "3" }),
 		"name":    newGang(func(g *schedulerv1alpha1.PodGang) { g.Name = "llm-1" }),
 	} {
-		if groupName(gang) == base {
+		if groupName(podGang) == base {
 			t.Errorf("a gang with another %s has the same group, %s", what, base)
 		}
 	}
@@ -101,14 +102,14 @@ func TestGroupNameIsNewWithEachGangObjectAndAttempt(t *testing.T) {
 }
 
 func TestPreparePodPutsAPodIntoTheGroup(t *testing.T) {
-	gang := newGang(nil)
+	podGang := newGang(nil)
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}}
-	New(nil, true).PreparePod(pod, gang)
+	New(nil, true).PreparePod(pod, podGang)
 	expect(t, "pod", &corev1.Pod{Spec: corev1.PodSpec{
 		NodeSelector: map[string]string{"zone": "a"},
 		// The group's, which is not always the set's.
 		PriorityClassName: "high",
-		SchedulingGroup:   &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))},
+		SchedulingGroup:   &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(podGang))},
 	}}, pod)
 }
 
@@ -194,8 +195,10 @@ func TestObservation(t *testing.T) {
 func newClient(t *testing.T, funcs interceptor.Funcs, groups ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := schedulingv1beta1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{schedulingv1beta1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(groups...).WithInterceptorFuncs(funcs).
 		WithIndex(&schedulingv1beta1.PodGroup{}, OwnerIndex, func(obj client.Object) []string {
@@ -388,4 +391,74 @@ func TestObserveReadsTheGroupOfTheAttempt(t *testing.T) {
 		// What cannot be read is not called missing.
 		expect(t, "observation", scheduling.Observation{}, got)
 	})
+}
+
+// The scheduler knows one level of a group, which is required; with the feature gate off none.
+func TestAGroupHasTheTopologyOfItsGang(t *testing.T) {
+	packed := func(key string) func(*schedulerv1alpha1.PodGang) {
+		return func(g *schedulerv1alpha1.PodGang) {
+			g.Spec.TopologyConstraint = &schedulerv1alpha1.TopologyConstraint{PackConstraint: &schedulerv1alpha1.TopologyPackConstraint{Required: ptr.To(key), Preferred: ptr.To("example.com/host")}}
+		}
+	}
+	preferred := func(g *schedulerv1alpha1.PodGang) {
+		packed("")(g)
+		g.Spec.TopologyConstraint.PackConstraint.Required = nil
+	}
+	by := func(key string) *schedulingv1beta1.PodGroupSchedulingConstraints {
+		return &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}}}
+	}
+	tests := map[string]struct {
+		gang     func(*schedulerv1alpha1.PodGang)
+		topology bool
+		want     *schedulingv1beta1.PodGroupSchedulingConstraints
+	}{
+		"none":            {nil, true, nil},
+		"required":        {packed("example.com/rack"), true, by("example.com/rack")},
+		"preferred alone": {preferred, true, nil},
+		"the gate is off": {packed("example.com/rack"), false, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			expect(t, "topology", tc.want, desiredGroup(newGang(tc.gang), 4, tc.topology).Spec.SchedulingConstraints)
+		})
+	}
+	expect(t, "with the gate", gang.TopologySupport{Gangs: true, Fixed: true}, New(nil, true).Topology())
+	without := New(nil, false).Topology()
+	expect(t, "without it", gang.TopologySupport{Fixed: true}, gang.TopologySupport{Gangs: without.Gangs, Parts: without.Parts, Fixed: without.Fixed})
+	if !strings.Contains(without.Lacks, "TopologyAwareWorkloadScheduling") {
+		t.Errorf("it lacks %q", without.Lacks)
+	}
+}
+
+// A pod that replaces another is placed in the domain of the others alone.
+func TestAReplacementThatFindsNoRoomInItsDomain(t *testing.T) {
+	placed := func(g *schedulingv1beta1.PodGroup) {
+		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue}}
+	}
+	inRack := func(g *schedulingv1beta1.PodGroup) {
+		g.Spec.SchedulingConstraints = placedBy("example.com/rack").Spec.SchedulingConstraints
+	}
+	withPod := newGang(func(g *schedulerv1alpha1.PodGang) {
+		g.Spec.PodGroups[0].PodReferences = []schedulerv1alpha1.NamespacedName{{Name: "pod"}}
+	})
+	tests := map[string]struct {
+		changes []func(*schedulingv1beta1.PodGroup)
+		reason  string
+		want    []schedulerv1alpha1.UnschedulableExplanation
+	}{
+		"in its rack":                {[]func(*schedulingv1beta1.PodGroup){placed, inRack}, corev1.PodReasonUnschedulable, why(schedulerv1alpha1.ReasonTopologyUnsatisfied, "pod pod: no room")},
+		"the scheduler fails":        {[]func(*schedulingv1beta1.PodGroup){placed, inRack}, "SchedulerError", why(schedulerv1alpha1.ReasonSchedulerError, "pod pod: no room")},
+		"anywhere: its caller asks":  {[]func(*schedulingv1beta1.PodGroup){placed}, corev1.PodReasonUnschedulable, nil},
+		"before the gang was placed": {[]func(*schedulingv1beta1.PodGroup){inRack}, corev1.PodReasonUnschedulable, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: tc.reason, Message: "no room"}}}}
+			got, err := New(newClient(t, interceptor.Funcs{}, groupOf(nil, tc.changes...), pod), true).Observe(t.Context(), withPod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "why", tc.want, got.Why)
+		})
+	}
 }
