@@ -45,6 +45,7 @@ func TestEveryMistakeIsNoticed(t *testing.T) {
 	maps.Copy(all, schedulingMutants())
 	maps.Copy(all, groupingMutants())
 	maps.Copy(all, updateMutants())
+	maps.Copy(all, topologyMutants())
 	noticed := 0
 	for name, m := range all {
 		t.Run(name, func(t *testing.T) {

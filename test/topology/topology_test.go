@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,16 +150,8 @@ func TestAGangIsPlacedInOneRack(t *testing.T) {
 
 	// The next attempt is placed so as well.
 	ns.Kubectl("annotate", "pod", pods[0].Name, "--overwrite", "kwok.copse.dev/exit-code=1", "kwok.copse.dev/exit-after=0s")
-	again := ns.WaitForPods(3, time.Minute, func(pod *corev1.Pod) bool {
-		return framework.IsReady(pod) && pod.Labels["grove.io/restart-attempt"] == "1"
-	})
-	var current []corev1.Pod
-	for i := range again {
-		if again[i].Labels["grove.io/restart-attempt"] == "1" {
-			current = append(current, again[i])
-		}
-	}
-	if racks := s.racks(current); racks["b-1"] != 3 {
+	ns.WaitForPods(3, time.Minute, func(pod *corev1.Pod) bool { return framework.IsReady(pod) && inAttempt(pod, "1") })
+	if racks := s.racks(podsInAttempt(t, ns, "1")); racks["b-1"] != 3 {
 		t.Errorf("pods of the next attempt by rack: %v", racks)
 	}
 }
@@ -172,18 +165,7 @@ func TestAGangThatFitsIntoNoRackWaits(t *testing.T) {
 	s.addNode("a2", "a", "a-2", "2")
 	s.bind(ns)
 	ns.Apply(s.set("{topologyName: waits, pack: {required: rack}}"))
-	ns.Eventually(time.Minute, func(ctx context.Context) error {
-		podGang, err := ns.PodGang(ctx, "job-0")
-		if err != nil {
-			return err
-		}
-		told := podGang.Status.SchedulingConditions
-		if len(told) != 1 || len(told[0].Reasons) != 1 || told[0].Reasons[0].Reason != schedulerv1alpha1.ReasonTopologyUnsatisfied {
-			return fmt.Errorf("the gang tells %+v", told)
-		}
-		t.Logf("message: %s", told[0].Reasons[0].Message)
-		return nil
-	})
+	gangSays(ns, "job-0", schedulerv1alpha1.ReasonTopologyUnsatisfied)
 	ns.Eventually(time.Minute, func(context.Context) error {
 		if out := ns.Kubectl("get", "pcs", "job"); !strings.Contains(out, schedulerv1alpha1.ReasonTopologyUnsatisfied) {
 			return fmt.Errorf("kubectl get does not say what the set waits for:\n%s", out)
@@ -205,4 +187,184 @@ func TestAGangThatFitsIntoNoRackWaits(t *testing.T) {
 	if racks := s.racks(pods); racks["a-2"] != 3 {
 		t.Errorf("pods by rack: %v", racks)
 	}
+}
+
+// A set that comes with its topology is placed by it, though one is seen before the other.
+func TestASetThatComesWithItsTopologyIsPlacedByIt(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	s := site{"together", t}
+	s.addNode("a1", "a", "a-1", "2")
+	s.addNode("a2", "a", "a-2", "3")
+	// kubectl applies what it is given in turn.
+	s.t.Cleanup(func() {
+		_ = cluster.Copse.GroveV1alpha1().ClusterTopologyBindings().Delete(context.Background(), s.name, metav1.DeleteOptions{})
+	})
+	if out := ns.Apply(s.binding() + "---" + s.set("{topologyName: together, pack: {required: rack}}")); strings.Contains(out, "Warning") {
+		t.Errorf("the set is warned about: %s", out)
+	}
+	pods := ns.WaitForPods(3, time.Minute, framework.IsReady)
+	if racks := s.racks(pods); racks["a-2"] != 3 {
+		t.Errorf("pods by rack: %v", racks)
+	}
+}
+
+// Nothing waits for a topology that is not there. The gang says that it is placed without,
+// also when the topology has come, until it is made anew.
+func TestATopologyThatIsNotThereBlocksNothing(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	s := site{"later", t}
+	s.addNode("a1", "a", "a-1", "2")
+	s.addNode("a2", "a", "a-2", "2")
+	if out := ns.Apply(s.set("{topologyName: later, pack: {required: rack}}")); !strings.Contains(out, `no ClusterTopologyBinding "later"`) {
+		t.Errorf("the set is not warned about: %s", out)
+	}
+	pods := ns.WaitForPods(3, time.Minute, framework.IsReady)
+	topologyIs(ns, "job", metav1.ConditionUnknown, grovev1alpha1.ReasonClusterTopologyNotFound, "pods are placed without the constraints")
+
+	s.bind(ns)
+	topologyIs(ns, "job", metav1.ConditionFalse, grovev1alpha1.ReasonAllTopologyLevelsAvailable, "until their next attempt: job-0")
+	s.addNode("a3", "a", "a-2", "1")
+	ns.Kubectl("annotate", "pod", pods[0].Name, "--overwrite", "kwok.copse.dev/exit-code=1", "kwok.copse.dev/exit-after=0s")
+	ns.WaitForPods(3, time.Minute, func(pod *corev1.Pod) bool { return framework.IsReady(pod) && inAttempt(pod, "1") })
+	if racks := s.racks(podsInAttempt(t, ns, "1")); racks["a-2"] != 3 {
+		t.Errorf("pods of the next attempt by rack: %v", racks)
+	}
+	ns.Eventually(time.Minute, func(context.Context) error {
+		condition := meta.FindStatusCondition(ns.Set("job").Status.Conditions, grovev1alpha1.ConditionTypeTopologyLevelsUnavailable)
+		if strings.Contains(condition.Message, "attempt") {
+			return fmt.Errorf("the set still says %q", condition.Message)
+		}
+		return nil
+	})
+}
+
+// A level that the topology lacks is left out; one that no node has a label of is waited for.
+func TestLevelsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	s := site{"missing", t}
+	s.addNode("a1", "a", "", "2")
+	s.addNode("a2", "a", "", "2")
+	s.bind(ns)
+	ns.Apply(s.set("{topologyName: missing, pack: {required: block}}"))
+	ns.WaitForPods(3, time.Minute, framework.IsReady)
+	topologyIs(ns, "job", metav1.ConditionTrue, grovev1alpha1.ReasonTopologyLevelsUnavailable, "block")
+
+	ns.Kubectl("delete", "pcs", "job", "--timeout=60s")
+	ns.WaitForPods(0, time.Minute, func(*corev1.Pod) bool { return true })
+	ns.Apply(strings.Replace(s.set("{topologyName: missing, pack: {required: rack}}"), "{name: job}", "{name: racks}", 1))
+	gangSays(ns, "racks-0", schedulerv1alpha1.ReasonTopologyUnsatisfied)
+	ns.Anywhere().Kubectl("label", "nodes", "missing-a1", "missing-a2", s.rack()+"=a-1")
+	ns.WaitForPods(3, time.Minute, framework.IsReady)
+}
+
+// A pod that replaces another is placed where the others are.
+func TestAReplacementIsPlacedWithTheOthers(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	s := site{"replaced", t}
+	s.addNode("a1", "a", "a-1", "2")
+	s.addNode("a2", "a", "a-1", "1")
+	s.bind(ns)
+	ns.Apply(strings.NewReplacer("workloadType: Training", "", "trainingSpec: {maxRestarts: 1}", "").Replace(s.set("{topologyName: replaced, pack: {required: rack}}")))
+	pods := ns.WaitForPods(3, time.Minute, framework.IsReady)
+	s.addNode("b1", "b", "b-1", "5")
+	alone := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.Spec.NodeName == "replaced-a2" })
+	if alone < 0 {
+		t.Fatalf("pods by rack: %v", s.racks(pods))
+	}
+	ns.Anywhere().Kubectl("cordon", "replaced-a2")
+	ns.Kubectl("delete", "pod", pods[alone].Name)
+	gangSays(ns, "job-0", schedulerv1alpha1.ReasonTopologyUnsatisfied)
+	ns.Anywhere().Kubectl("uncordon", "replaced-a2")
+	after := ns.WaitForPods(3, time.Minute, framework.IsReady)
+	if racks := s.racks(after); racks["a-1"] != 3 {
+		t.Errorf("pods by rack: %v", racks)
+	}
+}
+
+// Each copy of a scaling group is a rack's, be it in the base gang or a gang of its own.
+func TestCopiesOfAScalingGroupArePlacedEachInARack(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	s := site{"copies", t}
+	for _, rack := range []string{"1", "2"} {
+		s.addNode("x"+rack, "a", "a-"+rack, "1")
+		s.addNode("y"+rack, "a", "a-"+rack, "1")
+	}
+	s.bind(ns)
+	pod := fmt.Sprintf(`{tolerations: [{key: %[1]s, operator: Exists}], containers: [{name: main, image: example.com/main, resources: {limits: {%[1]s: 1}}}]}`, s.unit())
+	if out := ns.Apply(fmt.Sprintf(`
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: llm}
+spec:
+  replicas: 1
+  template:
+    topologyConstraint: {topologyName: copies, pack: {required: zone}}
+    cliques:
+      - name: leader
+        spec: {replicas: 1, podSpec: %[1]s}
+      - name: worker
+        spec: {replicas: 1, podSpec: %[1]s}
+    podCliqueScalingGroups:
+      - name: decode
+        cliqueNames: [leader, worker]
+        replicas: 2
+        topologyConstraint: {pack: {required: rack}}
+`, pod)); strings.Contains(out, "Warning") {
+		t.Errorf("the set is warned about: %s", out)
+	}
+	pods := ns.WaitForPods(4, time.Minute, framework.IsReady)
+	byGang := map[string][]corev1.Pod{}
+	for i := range pods {
+		name := pods[i].Labels["grove.io/podgang"]
+		byGang[name] = append(byGang[name], pods[i])
+	}
+	for name, members := range byGang {
+		if racks := s.racks(members); len(members) != 2 || len(racks) != 1 {
+			t.Errorf("pods of gang %s by rack: %v", name, racks)
+		}
+	}
+}
+
+// With the feature gate on, a gang that wants no topology has one placement as well, which is
+// no reason to speak of topology.
+func TestAGangWithoutConstraintsThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	s := site{"free", t}
+	s.addNode("a1", "a", "a-1", "2")
+	ns.Apply(strings.Replace(s.set(""), "    topologyConstraint: \n", "", 1))
+	gangSays(ns, "job-0", schedulerv1alpha1.ReasonNotEnoughResources)
+}
+
+func inAttempt(pod *corev1.Pod, attempt string) bool {
+	return pod.Labels["grove.io/restart-attempt"] == attempt
+}
+
+func podsInAttempt(t *testing.T, ns *framework.Namespace, attempt string) []corev1.Pod {
+	t.Helper()
+	pods, err := ns.Pods(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return !inAttempt(&pod, attempt) })
+}
+
+// gangSays waits until a gang tells a reason why it waits.
+func gangSays(ns *framework.Namespace, gang, reason string) {
+	ns.Eventually(time.Minute, func(ctx context.Context) error {
+		podGang, err := ns.PodGang(ctx, gang)
+		if err != nil {
+			return err
+		}
+		told := podGang.Status.SchedulingConditions
+		if len(told) != 1 || len(told[0].Reasons) != 1 || told[0].Reasons[0].Reason != reason {
+			return fmt.Errorf("the gang tells %+v", told)
+		}
+		return nil
+	})
 }
