@@ -102,7 +102,9 @@ func TestUntoldTopologyWarnings(t *testing.T) {
 		return func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TopologyConstraint = packed(required, preferred) }
 	}
 	ofWorker := func(required, preferred string) func(*grove.PodCliqueSet) {
-		return func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.Cliques[1].TopologyConstraint = packed(required, preferred) }
+		return func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.Cliques[1].TopologyConstraint = packed(required, preferred)
+		}
 	}
 	ofGroup := all(withGroup(ptr.To[int32](2), ptr.To[int32](1)), func(pcs *grove.PodCliqueSet) {
 		pcs.Spec.Template.PodCliqueScalingGroups[0].TopologyConstraint = packed("rack", "")
