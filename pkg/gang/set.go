@@ -33,6 +33,8 @@ type SetSnapshot struct {
 	Gangs map[string]*schedulerv1alpha1.PodGang
 	// Gates are the StartGates of the set, by name.
 	Gates map[string]*grovev1alpha1.StartGate
+	// Topology is what the set's topology constraints speak of.
+	Topology Topology
 	// FinishedAt is when the last pod of the set finished its work, as a live list shows
 	// it; zero when one has not. It is looked at once the runtime deadline has passed.
 	FinishedAt time.Time
@@ -80,6 +82,7 @@ func DecideSet(s SetSnapshot, now time.Time) SetDecision {
 		decision.Events = append(decision.Events, setStartup(s, replicas, status, now)...)
 		decision.Events = append(decision.Events, decidePhase(s, replicas, status, now)...)
 		setRestarting(s, replicas, status, now)
+		setTopology(s, replicas, status, now)
 	}
 	setStuck(s, status, now)
 	decision.Status = *status

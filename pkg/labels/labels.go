@@ -65,6 +65,9 @@ const (
 const (
 	// GenerationHash is the hash of the set's templates that a PodClique was made from.
 	GenerationHash = "grove.io/podcliqueset-generation-hash"
+	// TopologyName is the name by which a PodGang's scheduler knows the topology of its
+	// constraints; only on PodGangs that have some.
+	TopologyName = "grove.io/topology-name"
 	// FabricGroup names a group of pods, on sets, cliques and scaling groups, that share a
 	// memory fabric between nodes; "none" takes a part out of its set's.
 	FabricGroup = "grove.io/mnnvl-group"

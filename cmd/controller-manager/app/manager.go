@@ -169,6 +169,8 @@ func (s *starter) Start(ctx context.Context) error {
 	}
 	nativeGangs := s.gangs.served(ctx)
 	kaiSchedulers := servedKAISchedulers(ctx, s.discovery, s.options.KAISchedulerNames)
+	nativeTopology := nativeGangs && s.options.TopologyAwareScheduling && s.nativeTopology(ctx)
+	kaiTopologies := len(kaiSchedulers) > 0 && s.options.TopologyAwareScheduling && servedKAITopologies(ctx, s.discovery)
 	waiter, err := s.options.waiter()
 	if err != nil {
 		return err
@@ -177,6 +179,9 @@ func (s *starter) Start(ctx context.Context) error {
 		Waiter:             waiter,
 		NativeGangs:        nativeGangs,
 		KAISchedulers:      kaiSchedulers,
+		TopologyOff:        !s.options.TopologyAwareScheduling,
+		NativeTopology:     nativeTopology,
+		KAITopologies:      kaiTopologies,
 		ClusterDomain:      s.options.ClusterDomain,
 		UnreadyNodeTimeout: s.options.UnreadyNodeTimeout,
 		Workers:            s.options.Workers,
@@ -193,7 +198,7 @@ func (s *starter) Start(ctx context.Context) error {
 		return err
 	}
 	s.started.Store(true)
-	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs, "kaiSchedulers", kaiSchedulers)
+	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs, "nativeTopology", nativeTopology, "kaiSchedulers", kaiSchedulers, "kaiTopologies", kaiTopologies)
 	<-ctx.Done()
 	return nil
 }

@@ -354,7 +354,7 @@ func TestMembersAloneJoinTheGroup(t *testing.T) {
 func TestASchedulerMayTakeSurplusPodsIntoTheGroup(t *testing.T) {
 	c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(nil), newGang(gangScheduled)}}
 	r := c.reconciler()
-	r.Backends.Others = kai.New(c.client)
+	r.Backends.Others = kai.New(c.client, true)
 	if _, err := r.Reconcile(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/controllers/internal/live"
 	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
+	"github.com/copse-dev/copse/pkg/controllers/internal/topology"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/metrics"
@@ -39,6 +40,8 @@ type Reconciler struct {
 	Clock    clock.Clock
 	Pace     *pace.Pace
 	Metrics  *metrics.Metrics
+	// Topology says what the constraints of sets speak of.
+	Topology topology.Source
 }
 
 // Reconcile writes the status of one set, or lets a deleted one go.
@@ -171,10 +174,13 @@ func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSe
 	for i := range gangs.Items {
 		o.snapshot.Gangs[gangs.Items[i].Name] = &gangs.Items[i]
 	}
+	var err error
+	if o.snapshot.Topology, err = r.Topology.Of(ctx, r.Client, pcs); err != nil {
+		return nil, err
+	}
 	if !isFailing(pcs) {
 		return o, nil
 	}
-	var err error
 	o.snapshot.NoActivePods, err = r.noActivePods(ctx, pcs, cliques.Items)
 	return o, err
 }

@@ -17,13 +17,14 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/topology"
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
 // Setup adds the controller to a manager.
 func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) error {
 	cache := mgr.GetCache()
-	return builder.ControllerManagedBy(mgr).
+	b := builder.ControllerManagedBy(mgr).
 		Named("podcliqueset").
 		WithOptions(options).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodCliqueSet{},
@@ -39,8 +40,23 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 		WatchesRawSource(source.Kind(cache, &corev1.Service{},
 			handler.TypedEnqueueRequestsFromMapFunc(setOf[*corev1.Service]), deleted[*corev1.Service]())).
 		WatchesRawSource(source.Kind(cache, &corev1.Pod{},
-			handler.TypedEnqueueRequestsFromMapFunc(setOfPod), ended())).
-		Complete(r)
+			handler.TypedEnqueueRequestsFromMapFunc(setOfPod), ended()))
+	if !r.Topology.Off {
+		b = b.WatchesRawSource(source.Kind(cache, &grovev1alpha1.ClusterTopologyBinding{},
+			handler.TypedEnqueueRequestsFromMapFunc(setsOfBinding(cache)), topology.LevelsChanged()))
+	}
+	return b.Complete(r)
+}
+
+// setsOfBinding are the sets whose constraints name a topology.
+func setsOfBinding(cache client.Reader) handler.TypedMapFunc[*grovev1alpha1.ClusterTopologyBinding, reconcile.Request] {
+	return func(ctx context.Context, binding *grovev1alpha1.ClusterTopologyBinding) []reconcile.Request {
+		var out []reconcile.Request
+		for _, pcs := range topology.SetsOf(ctx, cache, binding) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pcs)})
+		}
+		return out
+	}
 }
 
 // setOf is the set that owns a child.

@@ -22,6 +22,7 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/controllers/internal/topology"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
@@ -30,7 +31,7 @@ import (
 // Setup adds the controller to a manager.
 func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[Key]) error {
 	cache := mgr.GetCache()
-	return builder.TypedControllerManagedBy[Key](mgr).
+	b := builder.TypedControllerManagedBy[Key](mgr).
 		Named("replica").
 		WithOptions(options).
 		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.PodCliqueSet{},
@@ -54,8 +55,21 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[
 		WatchesRawSource(source.TypedFunc[Key](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
 			r.queue = queue
 			return nil
-		})).
-		Complete(r)
+		}))
+	if !r.Topology.Off {
+		b = b.WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.ClusterTopologyBinding{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.keysOfBinding), topology.LevelsChanged()))
+	}
+	return b.Complete(r)
+}
+
+// keysOfBinding are the replicas of the sets whose constraints name a topology.
+func (r *Reconciler) keysOfBinding(ctx context.Context, binding *grovev1alpha1.ClusterTopologyBinding) []Key {
+	var keys []Key
+	for _, pcs := range topology.SetsOf(ctx, r.Cache, binding) {
+		keys = append(keys, r.keysOfSet(ctx, pcs)...)
+	}
+	return keys
 }
 
 // keyOfGate is the replica of a clique, if there is a gate for its pods.

@@ -23,9 +23,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 	}
 
 	template, templatePath := &spec.Template, path.Child("template")
-	if template.TopologyConstraint != nil {
-		inert(templatePath.Child("topologyConstraint"), "pods are placed freely")
-	}
 	if len(template.ResourceClaimTemplates) > 0 {
 		inert(templatePath.Child("resourceClaimTemplates"), "no ResourceClaim is made")
 	}
@@ -40,9 +37,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		if onFabric(clique.Annotations) {
 			inert(cliquePath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
 		}
-		if clique.TopologyConstraint != nil {
-			inert(cliquePath.Child("topologyConstraint"), "pods are placed freely")
-		}
 		if len(clique.ResourceSharing) > 0 {
 			inert(cliquePath.Child("resourceSharing"), "no ResourceClaim is made")
 		}
@@ -51,9 +45,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		group, groupPath := &template.PodCliqueScalingGroups[i], templatePath.Child("podCliqueScalingGroups").Index(i)
 		if onFabric(group.Annotations) {
 			inert(groupPath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
-		}
-		if group.TopologyConstraint != nil {
-			inert(groupPath.Child("topologyConstraint"), "pods are placed freely")
 		}
 		if len(group.ResourceSharing) > 0 {
 			inert(groupPath.Child("resourceSharing"), "no ResourceClaim is made")

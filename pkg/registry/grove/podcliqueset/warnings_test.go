@@ -21,7 +21,6 @@ func TestWarnings(t *testing.T) {
 		group    = "spec.template.podCliqueScalingGroups[0]."
 	)
 	decode := withGroup(ptr.To[int32](1), nil)
-	constraint := &grove.TopologyConstraint{TopologyName: "gpu"}
 	startupType := func(startupType grove.CliqueStartupType) func(*grove.PodCliqueSet) {
 		return func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.StartupType = &startupType }
 	}
@@ -57,7 +56,6 @@ func TestWarnings(t *testing.T) {
 		"updateStrategy in Training": {tweak: all(training, updates), want: []string{"spec.updateStrategy"}},
 		"cliqueStartupType InOrder":  {tweak: startupType(grove.CliqueStartupTypeInOrder)},
 		"cliqueStartupType Explicit": {tweak: startupType(grove.CliqueStartupTypeExplicit)},
-		"topologyConstraint":         {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TopologyConstraint = constraint }, want: []string{template + "topologyConstraint"}},
 		"terminationDelay":           {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TerminationDelay = delay(time.Hour) }},
 		"resourceSharing": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.ResourceSharing = make([]grove.PCSResourceSharingSpec, 1)
@@ -65,18 +63,13 @@ func TestWarnings(t *testing.T) {
 		"autoscaling of a clique": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.Cliques[1].Spec.AutoScalingConfig = &grove.AutoScalingConfig{}
 		}},
-		"topologyConstraint of a clique": {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.Cliques[1].TopologyConstraint = constraint }, want: []string{worker + "topologyConstraint"}},
 		"resourceSharing of a clique": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.Cliques[1].ResourceSharing = make([]grove.ResourceSharingSpec, 1)
 		}, want: []string{worker + "resourceSharing"}},
-		"autoscaling of a group": {tweak: all(decode, func(pcs *grove.PodCliqueSet) {
-			pcs.Spec.Template.PodCliqueScalingGroups[0].ScaleConfig = &grove.AutoScalingConfig{}
-		})},
-		"topologyConstraint of a group": {
+		"autoscaling of a group": {
 			tweak: all(decode, func(pcs *grove.PodCliqueSet) {
-				pcs.Spec.Template.PodCliqueScalingGroups[0].TopologyConstraint = constraint
+				pcs.Spec.Template.PodCliqueScalingGroups[0].ScaleConfig = &grove.AutoScalingConfig{}
 			}),
-			want: []string{group + "topologyConstraint"},
 		},
 		"resourceSharing of a group": {
 			tweak: all(decode, func(pcs *grove.PodCliqueSet) {
