@@ -32,7 +32,7 @@ func autoscalingMutants() map[string]mutant {
 			file: ctrl + "replica/controller.go", old: "		return r.showAgain(ctx, obj, want)\n", new: "		_ = want\n		return nil\n",
 		},
 		"autoscaling: the pods of a group are those of its first copy": {
-			file: "pkg/labels/selectors.go", old: "ScalingGroup: name}", new: "ScalingGroup: name, ScalingGroupReplicaIndex: \"0\"}",
+			file: "pkg/labels/selectors.go", old: "ScalingGroupFirstPod: \"true\"}", new: "ScalingGroupFirstPod: \"true\", ScalingGroupReplicaIndex: \"0\"}",
 		},
 		"autoscaling: the pods of a clique are those of its set": {
 			file: gang + "clique.go", old: "labels.PodsOfClique(s.Clique.Name)", new: "labels.PodsOfSet(s.Clique.Name)",
