@@ -186,7 +186,7 @@ func domainsOf(constraint *grovev1alpha1.TopologyConstraint) (required, preferre
 	if constraint.Pack != nil {
 		required, preferred = constraint.Pack.Required, constraint.Pack.Preferred
 	}
-	return cmp.Or(required, constraint.PackDomain), preferred //nolint:staticcheck // sets that Grove has stored say it so
+	return cmp.Or(required, constraint.PackDomain), preferred //nolint:staticcheck // sets that were stored with it keep it
 }
 
 // within is what holds for pods that are placed so inside of another place: the narrower of

@@ -69,7 +69,7 @@ func TestPlaceGang(t *testing.T) {
 		pcs.Spec.StartupPolicy = &grovev1alpha1.StartupPolicy{StartupPolicyOrder: grovev1alpha1.StartupPolicyInOrder}
 	}
 	legacy := func(pcs *grovev1alpha1.PodCliqueSet) {
-		pcs.Spec.Template.TopologyConstraint = &grovev1alpha1.TopologyConstraint{TopologyName: "gpu", PackDomain: "rack"} //nolint:staticcheck // sets that Grove has stored say it so
+		pcs.Spec.Template.TopologyConstraint = &grovev1alpha1.TopologyConstraint{TopologyName: "gpu", PackDomain: "rack"} //nolint:staticcheck // sets that were stored with it keep it
 	}
 	all := Topology{Binding: gpus()}
 	tests := map[string]struct {
