@@ -294,21 +294,13 @@ spec:
 	ns.Apply(manifest)
 	ns.WaitForPods(workers, time.Minute, framework.IsReady)
 	before := countWrites(t)
-	ns.Apply(rolled(strings.Replace(manifest, "example.com/server,", "example.com/server:2,", 1), "x"))
+	ns.Apply(strings.Replace(manifest, "example.com/server,", "example.com/server:2,", 1))
 	waitUpdated(ns, "wide")
-	after := countWrites(t)
-	total := 0.0
-	var text []string
-	for what, n := range after {
-		if n -= before[what]; n > 0 {
-			total += n
-			text = append(text, fmt.Sprintf("%s: %.0f", what, n))
-		}
-	}
+	written, total := writesSince(t, before)
 	// The kubelet of each pod deletes it once more, to say that it has ended.
 	total -= workers
-	t.Logf("%d pods were replaced; %.2f writes per pod: %s", workers, total/workers, strings.Join(text, ", "))
-	if creates, deletes := after["POST pods"]-before["POST pods"], after["DELETE pods"]-before["DELETE pods"]; creates != workers || deletes != 2*workers {
+	t.Logf("%d pods were replaced; %.2f writes per pod: %v", workers, total/workers, written)
+	if creates, deletes := written["POST pods"], written["DELETE pods"]; creates != workers || deletes != 2*workers {
 		t.Errorf("%.0f pods were created and %.0f times deleted, want %d and twice as often", creates, deletes, workers)
 	}
 	// Counts of status are written at most once a second, and the steps of an update as they come.

@@ -115,7 +115,7 @@ func updatedClique(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique
 	attempt := max(desiredAttempt(pcs, expected, group), clique.Spec.Attempt)
 	raised := attempt > clique.Spec.Attempt
 	// Whatever makes all its pods anew in the middle of an update makes them from the new template.
-	takes := gang.TakesTemplate(pcs, expected.Replica, group, expected.Copy, expected.Group != nil) ||
+	takes := gang.TakesTemplate(pcs, expected, group) ||
 		(raised && gang.IsReplicaInTurn(pcs, expected.Replica))
 	takes = takes && gang.PodTemplateHash(clique) != gang.TemplateHash(pcs, expected.Template.Name)
 	config := expected.Template.Spec.AutoScalingConfig
@@ -160,7 +160,7 @@ func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan,
 		},
 		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: priorityOf(pcs, plan)},
 	}
-	if existing != nil && (gang.GangAttempt(existing) >= plan.attempt || !gang.TakesTemplate(pcs, replica, nil, 0, false)) {
+	if existing != nil && (gang.GangAttempt(existing) >= plan.attempt || !gang.ReplicaTakesTemplate(pcs, replica)) {
 		out.Spec.PriorityClassName = existing.Spec.PriorityClassName
 	}
 	carry(out, pcs)
