@@ -321,7 +321,7 @@ func tellUpdate(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, now tim
 }
 
 // whatBlocks names the first clique of a replica that is being updated and has fewer Ready
-// pods than before.
+// pods than before, else the first scaling group none of whose copies may go now.
 func whatBlocks(s SetSnapshot, replica int32) string {
 	for _, name := range slices.Sorted(maps.Keys(s.Cliques)) {
 		clique := s.Cliques[name]
@@ -329,6 +329,15 @@ func whatBlocks(s SetSnapshot, replica int32) string {
 			continue
 		}
 		return fmt.Sprintf(": %s has %d of %d pods of the new template, %d Ready", name, clique.Status.UpdatedReplicas, clique.Spec.Replicas, clique.Status.ReadyReplicas)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
+		group, most := s.Groups[name], maxUnavailable(s.Set)
+		if index, ok := labels.ParseIndex(group.Labels[labels.ReplicaIndex]); !ok || index != replica || !isGroupUpdating(&group.Status) {
+			continue
+		}
+		if group.Spec.Replicas-group.Status.AvailableReplicas >= most {
+			return fmt.Sprintf(": %s has %d of %d copies available, and %d may be away", name, group.Status.AvailableReplicas, group.Spec.Replicas, most)
+		}
 	}
 	return ""
 }
