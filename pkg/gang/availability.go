@@ -134,7 +134,7 @@ func causesOf(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, s
 		switch failed := brokenIndex(status, index); {
 		case completed.Has(index):
 		case failed != nil:
-			causes = append(causes, failed.Message)
+			causes = append(causes, tellFailure(failed))
 		case !exists:
 			causes = append(causes, fmt.Sprintf("index %d has no pod", index))
 		case pod.Terminating():

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -116,8 +117,17 @@ func hasFailed(s CliqueSnapshot, pod Pod) bool {
 // recordFailure breaks an index, and says whether that is news. A pod counts once, however
 // often its containers fail.
 func recordFailure(status *grovev1alpha1.PodCliqueStatus, index int32, uid types.UID, at time.Time, message string) bool {
-	i, known := slices.BinarySearchFunc(status.FailedIndexes, index, func(f grovev1alpha1.FailedIndex, index int32) int { return int(f.Index) - int(index) })
+	i, known := findFailure(status, index)
 	if !known {
+		if len(status.FailedIndexes) >= grovev1alpha1.MaxFailedIndexes {
+			if !forgetRecovered(status) {
+				return false
+			}
+			i, _ = findFailure(status, index)
+		}
+		if len(status.FailedIndexes) >= maxFailureMessages {
+			message = ""
+		}
 		status.FailedIndexes = slices.Insert(status.FailedIndexes, i, grovev1alpha1.FailedIndex{Index: index})
 	}
 	failed := &status.FailedIndexes[i]
@@ -143,6 +153,32 @@ func recordFailure(status *grovev1alpha1.PodCliqueStatus, index int32, uid types
 	return true
 }
 
+// maxFailureMessages is how many failures are told in words: the words are most of what a
+// failure takes in the status.
+const maxFailureMessages = 500
+
+// forgetRecovered makes room for another failure: of the indexes that are well again, the one
+// that has been so for longest is forgotten. It says whether there was one.
+func forgetRecovered(status *grovev1alpha1.PodCliqueStatus) bool {
+	first := -1
+	for i := range status.FailedIndexes {
+		at := status.FailedIndexes[i].RecoveredTime
+		if at != nil && (first < 0 || at.Before(status.FailedIndexes[first].RecoveredTime)) {
+			first = i
+		}
+	}
+	if first >= 0 {
+		status.FailedIndexes = slices.Delete(status.FailedIndexes, first, first+1)
+	}
+	return first >= 0
+}
+
+// findFailure is where the failures of an index are on record, which is in the order of the
+// indexes, or would be.
+func findFailure(status *grovev1alpha1.PodCliqueStatus, index int32) (int, bool) {
+	return slices.BinarySearchFunc(status.FailedIndexes, index, func(f grovev1alpha1.FailedIndex, index int32) int { return int(f.Index) - int(index) })
+}
+
 // observeRecovery mends broken indexes whose pods are Ready again (D8).
 func observeRecovery(current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
 	recovered := false
@@ -163,12 +199,15 @@ func observeRecovery(current map[int32]Pod, status *grovev1alpha1.PodCliqueStatu
 }
 
 func failureOf(status *grovev1alpha1.PodCliqueStatus, index int32) *grovev1alpha1.FailedIndex {
-	for i := range status.FailedIndexes {
-		if status.FailedIndexes[i].Index == index {
-			return &status.FailedIndexes[i]
-		}
+	if i, known := findFailure(status, index); known {
+		return &status.FailedIndexes[i]
 	}
 	return nil
+}
+
+// tellFailure says for people how an index failed.
+func tellFailure(failed *grovev1alpha1.FailedIndex) string {
+	return cmp.Or(failed.Message, fmt.Sprintf("the pod of index %d failed", failed.Index))
 }
 
 // brokenIndex is the failure of an index from which it has not recovered, or nil (D8).

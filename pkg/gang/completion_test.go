@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -299,6 +300,63 @@ func TestPodsThatEndBecauseOfTheirSetAreNoFailures(t *testing.T) {
 				indexes += fmt.Sprint(failed.Index)
 			}
 			expect(t, "failed indexes", want, indexes)
+		})
+	}
+}
+
+// The status of a clique fits into etcd, however many of its pods fail at once.
+func TestTheFailuresOfManyPodsFitIntoAnObject(t *testing.T) {
+	const all = 20000
+	clique := training(all, minAvailable(1))
+	decision := DecideClique(snapshotOf(clique, podsOfAll(all, failed)), now)
+	recorded := decision.Status.FailedIndexes
+	expect(t, "failures on record", grovev1alpha1.MaxFailedIndexes, len(recorded))
+	for i := range recorded {
+		if hasMessage := recorded[i].Message != ""; recorded[i].Index != int32(i) || hasMessage != (i < maxFailureMessages) {
+			t.Fatalf("entry %d: %+v", i, recorded[i])
+		}
+		recorded[i].PodUID, recorded[i].RecoveredTime = "01234567-89ab-cdef-0123-456789abcdef", ptr.To(at(0))
+	}
+	encoded, err := json.Marshal(decision.Status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := 5 << 18; len(encoded) > most {
+		t.Errorf("the status has %d bytes, want at most %d", len(encoded), most)
+	}
+}
+
+func TestAnIndexThatIsWellMakesRoomForAFailure(t *testing.T) {
+	full := func(recoveredAt map[int32]time.Duration) *grovev1alpha1.PodClique {
+		clique := training(grovev1alpha1.MaxFailedIndexes+1, minAvailable(1))
+		for index := range int32(grovev1alpha1.MaxFailedIndexes) {
+			entry := grovev1alpha1.FailedIndex{Index: index, Count: 1, LastTime: at(-time.Hour)}
+			if since, ok := recoveredAt[index]; ok {
+				entry.RecoveredTime = ptr.To(at(since))
+			}
+			clique.Status.FailedIndexes = append(clique.Status.FailedIndexes, entry)
+		}
+		return clique
+	}
+	last := int32(grovev1alpha1.MaxFailedIndexes)
+	tests := map[string]struct {
+		clique   *grovev1alpha1.PodClique
+		gone     int32
+		recorded bool
+	}{
+		"none is well": {full(nil), -1, false},
+		"the one that has been so for longest goes": {full(map[int32]time.Duration{7: -time.Minute, 9: -3 * time.Minute, 11: -2 * time.Minute}), 9, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := DecideClique(snapshotOf(tc.clique, pods(podOf(last, failed))), now)
+			expect(t, "on record", grovev1alpha1.MaxFailedIndexes, len(got.Status.FailedIndexes))
+			expect(t, "the failure is on record", tc.recorded, failureOf(&got.Status, last) != nil)
+			if tc.gone >= 0 {
+				expect(t, "the one that made room is on record", false, failureOf(&got.Status, tc.gone) != nil)
+			}
+			// What is not on record is not acted on: the pod stays.
+			expect(t, "deleted", 0, len(got.Delete))
 		})
 	}
 }

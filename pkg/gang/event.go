@@ -78,9 +78,9 @@ func eventsOfClique(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus) []E
 		before := failureOf(&s.Clique.Status, failed.Index)
 		switch {
 		case before == nil || before.Count != failed.Count || before.PodUID != failed.PodUID || (before.RecoveredTime != nil && failed.RecoveredTime == nil):
-			failures = append(failures, failed.Message)
+			failures = append(failures, tellFailure(failed))
 		case before.RecoveredTime == nil && failed.RecoveredTime != nil:
-			recoveries = append(recoveries, fmt.Sprintf("index %d is Ready again, %s after: %s", failed.Index, wholeSeconds(failed.LastTime, *failed.RecoveredTime), failed.Message))
+			recoveries = append(recoveries, fmt.Sprintf("index %d is Ready again, %s after: %s", failed.Index, wholeSeconds(failed.LastTime, *failed.RecoveredTime), tellFailure(failed)))
 		}
 	}
 	if len(failures) > 0 {

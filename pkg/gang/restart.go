@@ -173,7 +173,7 @@ func expiryOf(s SetSnapshot, replica *replicaState, clique cliqueState) *replica
 func breachOfClique(clique *grovev1alpha1.PodClique, delay *time.Duration, now time.Time) *replicaBreach {
 	if failed := ExhaustedIndex(clique); failed != nil {
 		return &replicaBreach{due: failed.LastTime.Time, cliques: []*grovev1alpha1.PodClique{clique},
-			message: fmt.Sprintf("%s: index %d has failed %d times, the last time: %s", clique.Name, failed.Index, failed.Count, failed.Message)}
+			message: fmt.Sprintf("%s: index %d has failed %d times, the last time: %s", clique.Name, failed.Index, failed.Count, tellFailure(failed))}
 	}
 	breach := breachOf(clique)
 	if breach == nil || delay == nil {

@@ -851,7 +851,7 @@ func schema_pkg_apis_grove_v1alpha1_FailedIndex(ref common.ReferenceCallback) co
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says what happened, for people: exit code, reason, node.",
+							Description: "message says what happened, for people: exit code, reason, node. Empty where more than 500 indexes have failed before this one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -149,6 +149,11 @@ type PodCliqueStatus struct {
 	UpdateProgress *PodCliqueUpdateProgress `json:"updateProgress,omitempty"`
 }
 
+// MaxFailedIndexes bounds status.failedIndexes, which would otherwise not fit into etcd. When
+// it is reached, an index that has recovered makes room for one that fails; while there is
+// none, further failures wait to be recorded, and their pods to be replaced.
+const MaxFailedIndexes = 8000
+
 // FailedIndex tells of failures of one index within an attempt.
 type FailedIndex struct {
 	// index of the pod, from 0.
@@ -166,7 +171,8 @@ type FailedIndex struct {
 	// podUID is the UID of the pod that failed last, empty when it was lost.
 	// +optional
 	PodUID types.UID `json:"podUID,omitempty"`
-	// message says what happened, for people: exit code, reason, node.
+	// message says what happened, for people: exit code, reason, node. Empty where more than
+	// 500 indexes have failed before this one.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

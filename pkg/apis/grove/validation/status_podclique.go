@@ -96,6 +96,9 @@ func validateFailedIndexKeys(indexes []grove.FailedIndex, path *field.Path) fiel
 	seen := sets.New[int32]()
 	for i, failed := range indexes {
 		errs = append(errs, validateUniqueIndex(failed.Index, seen, path.Index(i).Child("index"))...)
+		if i > 0 && failed.Index < indexes[i-1].Index {
+			errs = append(errs, field.Invalid(path.Index(i).Child("index"), failed.Index, "must be in ascending order"))
+		}
 		errs = append(errs, fields.NotNegative(failed.Count, path.Index(i).Child("count"))...)
 	}
 	return errs
@@ -167,8 +170,10 @@ func validateFailedIndexes(clique, old *grove.PodClique, path *field.Path) field
 		}
 	}
 	for _, was := range old.Status.FailedIndexes {
-		// A scale-in takes an index with all that is known of it.
-		if _, vanished := before[was.Index]; vanished && was.Index < clique.Spec.Replicas {
+		// A scale-in takes an index with all that is known of it, and one that has recovered
+		// makes room for others.
+		mayGo := was.Index >= clique.Spec.Replicas || (was.RecoveredTime != nil && len(old.Status.FailedIndexes) >= grovev1alpha1.MaxFailedIndexes)
+		if _, vanished := before[was.Index]; vanished && !mayGo {
 			errs = append(errs, field.Required(path, fmt.Sprintf("index %d has failed in this attempt, which must be kept", was.Index)))
 		}
 	}

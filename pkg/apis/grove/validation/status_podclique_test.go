@@ -50,6 +50,13 @@ func TestValidatePodCliqueStatusUpdate(t *testing.T) {
 	failedAt := func(index, count int32, seconds int64) grove.FailedIndex {
 		return grove.FailedIndex{Index: index, Count: count, LastTime: *at(seconds)}
 	}
+	many := func(first int32, count int) []grove.FailedIndex {
+		var out []grove.FailedIndex
+		for i := range int32(count) {
+			out = append(out, failedAt(first+i, 1, 100))
+		}
+		return out
+	}
 	recovered := func(failed grove.FailedIndex, seconds int64) grove.FailedIndex {
 		failed.RecoveredTime = at(seconds)
 		return failed
@@ -142,6 +149,20 @@ func TestValidatePodCliqueStatusUpdate(t *testing.T) {
 		"a failure is not forgotten": {
 			before: failed(failedAt(1, 1, 100), failedAt(2, 1, 100)),
 			tweak:  failed(failedAt(1, 1, 100)),
+			want:   field.ErrorList{required("status.failedIndexes")},
+		},
+		"one that has recovered is not forgotten": {
+			before: failed(recovered(failedAt(1, 1, 100), 100)),
+			tweak:  failed(),
+			want:   field.ErrorList{required("status.failedIndexes")},
+		},
+		"one that has recovered makes room for another": {
+			before: failed(append([]grove.FailedIndex{recovered(failedAt(0, 1, 100), 100)}, many(1, grovev1alpha1.MaxFailedIndexes-1)...)...),
+			tweak:  failed(many(1, grovev1alpha1.MaxFailedIndexes)...),
+		},
+		"one that has not recovered makes none": {
+			before: failed(append([]grove.FailedIndex{failedAt(0, 1, 100)}, many(1, grovev1alpha1.MaxFailedIndexes-1)...)...),
+			tweak:  failed(many(1, grovev1alpha1.MaxFailedIndexes)...),
 			want:   field.ErrorList{required("status.failedIndexes")},
 		},
 		"the time of a failure does not go back": {
@@ -280,6 +301,10 @@ func TestValidatePodCliqueStatusUpdate(t *testing.T) {
 		"counts of failures are not negative": {
 			tweak: failed(grove.FailedIndex{Index: 1, Count: -1}),
 			want:  field.ErrorList{invalid("status.failedIndexes[0].count"), invalid("status.failedIndexes[0].count")},
+		},
+		"failed indexes are in order": {
+			tweak: failed(grove.FailedIndex{Index: 2, Count: 1}, grove.FailedIndex{Index: 1, Count: 1}),
+			want:  field.ErrorList{invalid("status.failedIndexes[1].index")},
 		},
 		"failed indexes are unique": {
 			tweak: failed(grove.FailedIndex{Index: 1, Count: 1}, grove.FailedIndex{Index: 1, Count: 1}),

@@ -25,7 +25,8 @@ type FailedIndexApplyConfiguration struct {
 	RecoveredTime *v1.Time `json:"recoveredTime,omitempty"`
 	// podUID is the UID of the pod that failed last, empty when it was lost.
 	PodUID *types.UID `json:"podUID,omitempty"`
-	// message says what happened, for people: exit code, reason, node.
+	// message says what happened, for people: exit code, reason, node. Empty where more than
+	// 500 indexes have failed before this one.
 	Message *string `json:"message,omitempty"`
 }
 
