@@ -141,6 +141,15 @@ func mutants() map[string]mutant {
 		"a pod fails as often as it is seen": {
 			file: gang + "completion.go", old: "if samePod && failed.RecoveredTime == nil {", new: "if false {",
 		},
+		"record more failures than an object holds": {
+			file: gang + "completion.go", old: "if len(status.FailedIndexes) >= grovev1alpha1.MaxFailedIndexes {", new: "if false {",
+		},
+		"forget an index that has not recovered": {
+			file: gang + "completion.go", old: "if at != nil && (first < 0", new: "if first < 0 || at != nil && (first < 0",
+		},
+		"let any failure make room": {
+			file: valid + "status_podclique.go", old: "(was.RecoveredTime != nil && len(old", new: "(len(old",
+		},
 		"a crash loop within the tolerance never ends": {
 			file: gang + "completion.go", old: "failed.Count >= maxFailures && ", new: "false && ",
 		},
