@@ -139,11 +139,9 @@ type QueueDetails struct {
 	PodGroupRequestedNonPreemptibleResources corev1.ResourceList
 }
 
-// ResourceDetails compare what a group asks for with what the cluster has.
+// ResourceDetails say what a group asks for.
 type ResourceDetails struct {
-	Requested   corev1.ResourceList
-	Available   corev1.ResourceList
-	LargestNode corev1.ResourceList
+	Requested corev1.ResourceList
 }
 
 // PodDetails count pods.

@@ -489,20 +489,6 @@ func (in *ResourceDetails) DeepCopyInto(out *ResourceDetails) {
 			(*out)[key] = val.DeepCopy()
 		}
 	}
-	if in.Available != nil {
-		in, out := &in.Available, &out.Available
-		*out = make(corev1.ResourceList, len(*in))
-		for key, val := range *in {
-			(*out)[key] = val.DeepCopy()
-		}
-	}
-	if in.LargestNode != nil {
-		in, out := &in.LargestNode, &out.LargestNode
-		*out = make(corev1.ResourceList, len(*in))
-		for key, val := range *in {
-			(*out)[key] = val.DeepCopy()
-		}
-	}
 	return
 }
 

@@ -4592,40 +4592,12 @@ func schema_pkg_apis_scheduler_v1alpha1_ResourceDetails(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceDetails compare what a group asks for with what the cluster has.",
+				Description: "ResourceDetails say what a group asks for. What the cluster has left is for the scheduler's message to say: who does not place pods does not watch all of them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"requested": {
 						SchemaProps: spec.SchemaProps{
 							Description: "requested by the pending pods.",
-							Type:        []string{"object"},
-							AdditionalProperties: &spec.SchemaOrBool{
-								Allows: true,
-								Schema: &spec.Schema{
-									SchemaProps: spec.SchemaProps{
-										Ref: ref(resource.Quantity{}.OpenAPIModelName()),
-									},
-								},
-							},
-						},
-					},
-					"available": {
-						SchemaProps: spec.SchemaProps{
-							Description: "available on all nodes together.",
-							Type:        []string{"object"},
-							AdditionalProperties: &spec.SchemaOrBool{
-								Allows: true,
-								Schema: &spec.Schema{
-									SchemaProps: spec.SchemaProps{
-										Ref: ref(resource.Quantity{}.OpenAPIModelName()),
-									},
-								},
-							},
-						},
-					},
-					"largestNode": {
-						SchemaProps: spec.SchemaProps{
-							Description: "largestNode is what is free on the node that has most.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,

@@ -283,17 +283,12 @@ type QueueDetails struct {
 	PodGroupRequestedNonPreemptibleResources corev1.ResourceList `json:"podGroupRequestedNonPreemptibleResources,omitempty"`
 }
 
-// ResourceDetails compare what a group asks for with what the cluster has.
+// ResourceDetails say what a group asks for. What the cluster has left is for the scheduler's
+// message to say: who does not place pods does not watch all of them.
 type ResourceDetails struct {
 	// requested by the pending pods.
 	// +optional
 	Requested corev1.ResourceList `json:"requested,omitempty"`
-	// available on all nodes together.
-	// +optional
-	Available corev1.ResourceList `json:"available,omitempty"`
-	// largestNode is what is free on the node that has most.
-	// +optional
-	LargestNode corev1.ResourceList `json:"largestNode,omitempty"`
 }
 
 // PodDetails count pods.

@@ -11,14 +11,11 @@ import (
 // ResourceDetailsApplyConfiguration represents a declarative configuration of the ResourceDetails type for use
 // with apply.
 //
-// ResourceDetails compare what a group asks for with what the cluster has.
+// ResourceDetails say what a group asks for. What the cluster has left is for the scheduler's
+// message to say: who does not place pods does not watch all of them.
 type ResourceDetailsApplyConfiguration struct {
 	// requested by the pending pods.
 	Requested *v1.ResourceList `json:"requested,omitempty"`
-	// available on all nodes together.
-	Available *v1.ResourceList `json:"available,omitempty"`
-	// largestNode is what is free on the node that has most.
-	LargestNode *v1.ResourceList `json:"largestNode,omitempty"`
 }
 
 // ResourceDetailsApplyConfiguration constructs a declarative configuration of the ResourceDetails type for use with
@@ -32,21 +29,5 @@ func ResourceDetails() *ResourceDetailsApplyConfiguration {
 // If called multiple times, the Requested field is set to the value of the last call.
 func (b *ResourceDetailsApplyConfiguration) WithRequested(value v1.ResourceList) *ResourceDetailsApplyConfiguration {
 	b.Requested = &value
-	return b
-}
-
-// WithAvailable sets the Available field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Available field is set to the value of the last call.
-func (b *ResourceDetailsApplyConfiguration) WithAvailable(value v1.ResourceList) *ResourceDetailsApplyConfiguration {
-	b.Available = &value
-	return b
-}
-
-// WithLargestNode sets the LargestNode field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the LargestNode field is set to the value of the last call.
-func (b *ResourceDetailsApplyConfiguration) WithLargestNode(value v1.ResourceList) *ResourceDetailsApplyConfiguration {
-	b.LargestNode = &value
 	return b
 }
