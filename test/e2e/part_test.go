@@ -12,6 +12,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
@@ -43,20 +44,29 @@ type partOf struct {
 func watchParts(t *testing.T, ns *framework.Namespace, minimum int) *parts {
 	t.Helper()
 	p := &parts{groups: map[string]*partOf{}}
-	pods, err := cluster.Kube.CoreV1().Pods(ns.Name).Watch(t.Context(), metav1.ListOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	client := cluster.Kube.CoreV1().Pods(ns.Name)
+	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := range list.Items {
+		p.see(&list.Items[i], string(watch.Added), minimum)
+	}
+	pods := framework.Follow(ctx, t, list.ResourceVersion, client.Watch)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for event := range pods.ResultChan() {
 			if pod, ok := event.Object.(*corev1.Pod); ok {
 				p.see(pod, string(event.Type), minimum)
+			} else if ctx.Err() == nil {
+				t.Errorf("the pods cannot be followed any longer: %s %v", event.Type, event.Object)
 			}
 		}
 	}()
 	t.Cleanup(func() {
+		cancel()
 		pods.Stop()
 		<-done
 		p.judge(t)

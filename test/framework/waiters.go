@@ -24,16 +24,25 @@ const exitAnnotation = "kwok.copse.dev/wait-exit-code"
 // cmd/start-gate does, and nothing else, until the test is over.
 func (n *Namespace) PlayWaiters() {
 	n.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	gates, err := n.cluster.Copse.GroveV1alpha1().StartGates(n.Name).Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	pods, err := n.cluster.Kube.CoreV1().Pods(n.Name).Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		n.t.Fatal(err)
-	}
 	players := &waiters{t: n.t, cluster: n.cluster, gates: map[string]*grovev1alpha1.StartGate{}, pods: map[string]*corev1.Pod{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	gateClient, podClient := n.cluster.Copse.GroveV1alpha1().StartGates(n.Name), n.cluster.Kube.CoreV1().Pods(n.Name)
+	gateList, err := gateClient.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for i := range gateList.Items {
+		players.gates[gateList.Items[i].Name] = &gateList.Items[i]
+	}
+	podList, err := podClient.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for i := range podList.Items {
+		players.pods[podList.Items[i].Name] = &podList.Items[i]
+	}
+	gates := Follow(ctx, n.t, gateList.ResourceVersion, gateClient.Watch)
+	pods := Follow(ctx, n.t, podList.ResourceVersion, podClient.Watch)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -62,12 +71,14 @@ func (w *waiters) play(ctx context.Context, gates, pods <-chan watch.Event) {
 		case event, ok := <-gates:
 			gate, is := event.Object.(*grovev1alpha1.StartGate)
 			if !ok || !is {
+				w.ended(ctx, event)
 				return
 			}
 			w.gates[gate.Name] = gate
 		case event, ok := <-pods:
 			pod, is := event.Object.(*corev1.Pod)
 			if !ok || !is {
+				w.ended(ctx, event)
 				return
 			}
 			w.pods[pod.Name] = pod
@@ -81,6 +92,13 @@ func (w *waiters) play(ctx context.Context, gates, pods <-chan watch.Event) {
 				delete(w.pods, name)
 			}
 		}
+	}
+}
+
+// ended says that nobody plays any more, unless the test is over.
+func (w *waiters) ended(ctx context.Context, event watch.Event) {
+	if ctx.Err() == nil {
+		w.t.Errorf("the waiters cannot be played any longer: %s %v", event.Type, event.Object)
 	}
 }
 
