@@ -36,6 +36,8 @@ type Options struct {
 	// KAISchedulers are the names that pods give to schedulers that are KAI; none where the
 	// cluster does not serve KAI's groups.
 	KAISchedulers []string
+	// ResourceClaims says that the cluster serves them.
+	ResourceClaims bool
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
 	// UnreadyNodeTimeout is how long a node may be not ready until pods that it should have
@@ -59,6 +61,11 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 			return err
 		}
 	}
+	if options.ResourceClaims {
+		if err := index.RegisterClaims(ctx, mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
+	}
 	backends := &scheduling.Backends{Others: none.New(mgr.GetClient()), ByScheduler: map[string]scheduling.Backend{}}
 	if options.NativeGangs {
 		backends.ByScheduler[corev1.DefaultSchedulerName] = native.New(mgr.GetClient())
@@ -68,11 +75,14 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	events := recorder{mgr.GetEventRecorder("copse-controller-manager")}
 
-	sets := &podcliqueset.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(), Metrics: options.Metrics}
+	sets := &podcliqueset.Reconciler{
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(), Metrics: options.Metrics,
+		ResourceClaims: options.ResourceClaims,
+	}
 	if err := sets.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podcliqueset: %w", err)
 	}
-	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock}
+	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, ResourceClaims: options.ResourceClaims}
 	if err := replicas.Setup(mgr, workers[replica.Key](options.Workers)); err != nil {
 		return fmt.Errorf("controller replica: %w", err)
 	}

@@ -33,6 +33,8 @@ type SetSnapshot struct {
 	Gangs map[string]*schedulerv1alpha1.PodGang
 	// Gates are the StartGates of the set, by name.
 	Gates map[string]*grovev1alpha1.StartGate
+	// Claims are what is known of the ResourceClaims that pods of the set share.
+	Claims ClaimSnapshot
 	// FinishedAt is when the last pod of the set finished its work, as a live list shows
 	// it; zero when one has not. It is looked at once the runtime deadline has passed.
 	FinishedAt time.Time
@@ -82,6 +84,7 @@ func DecideSet(s SetSnapshot, now time.Time) SetDecision {
 		setRestarting(s, replicas, status, now)
 	}
 	setStuck(s, status, now)
+	decision.Events = append(decision.Events, setMissingClaims(s, status, now)...)
 	decision.Status = *status
 	decision.Changed = !apiequality.Semantic.DeepEqual(s.Set.Status, *status)
 	decision.Urgent = !apiequality.Semantic.DeepEqual(withoutSetCounts(&s.Set.Status), withoutSetCounts(status))

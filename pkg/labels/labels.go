@@ -29,6 +29,7 @@ const (
 	ComponentScalingGroupPodClique = "pcsg-podclique"
 	ComponentStartGate             = "pcs-startgate"
 	ComponentAutoscaler            = "pcs-hpa"
+	ComponentResourceClaim         = "resource-claim"
 )
 
 // Domain is the beginning of the keys that are Grove's, and so the controllers' alone.

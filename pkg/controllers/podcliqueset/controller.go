@@ -33,12 +33,17 @@ import (
 
 // Reconciler writes the status of sets.
 type Reconciler struct {
-	Client   client.Client
+	Client client.Client
+	// Cache is the client's cache without its waiting for own writes: for event handlers,
+	// which must not block.
+	Cache    client.Reader
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.Clock
 	Pace     *pace.Pace
 	Metrics  *metrics.Metrics
+	// ResourceClaims says that the cluster serves them.
+	ResourceClaims bool
 }
 
 // Reconcile writes the status of one set, or lets a deleted one go.
@@ -171,10 +176,13 @@ func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSe
 	for i := range gangs.Items {
 		o.snapshot.Gangs[gangs.Items[i].Name] = &gangs.Items[i]
 	}
+	var err error
+	if o.snapshot.Claims, err = r.claims(ctx, pcs); err != nil {
+		return nil, err
+	}
 	if !isFailing(pcs) {
 		return o, nil
 	}
-	var err error
 	o.snapshot.NoActivePods, err = r.noActivePods(ctx, pcs, cliques.Items)
 	return o, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,7 +24,7 @@ import (
 // Setup adds the controller to a manager.
 func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) error {
 	cache := mgr.GetCache()
-	return builder.ControllerManagedBy(mgr).
+	b := builder.ControllerManagedBy(mgr).
 		Named("podcliqueset").
 		WithOptions(options).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodCliqueSet{},
@@ -39,8 +40,12 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 		WatchesRawSource(source.Kind(cache, &corev1.Service{},
 			handler.TypedEnqueueRequestsFromMapFunc(setOf[*corev1.Service]), deleted[*corev1.Service]())).
 		WatchesRawSource(source.Kind(cache, &corev1.Pod{},
-			handler.TypedEnqueueRequestsFromMapFunc(setOfPod), ended())).
-		Complete(r)
+			handler.TypedEnqueueRequestsFromMapFunc(setOfPod), ended()))
+	if r.ResourceClaims {
+		b = b.WatchesRawSource(source.Kind(cache, &resourcev1.ResourceClaimTemplate{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.setsOfTemplate), cameOrWent()))
+	}
+	return b.Complete(r)
 }
 
 // setOf is the set that owns a child.

@@ -26,14 +26,8 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 	if template.TopologyConstraint != nil {
 		inert(templatePath.Child("topologyConstraint"), "pods are placed freely")
 	}
-	if len(template.ResourceClaimTemplates) > 0 {
-		inert(templatePath.Child("resourceClaimTemplates"), "no ResourceClaim is made")
-	}
 	if onFabric(pcs.Annotations) {
 		inert(field.NewPath("metadata", "annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
-	}
-	if len(template.ResourceSharing) > 0 {
-		inert(templatePath.Child("resourceSharing"), "no ResourceClaim is made")
 	}
 	for i := range template.Cliques {
 		clique, cliquePath := &template.Cliques[i], templatePath.Child("cliques").Index(i)
@@ -43,9 +37,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		if clique.TopologyConstraint != nil {
 			inert(cliquePath.Child("topologyConstraint"), "pods are placed freely")
 		}
-		if len(clique.ResourceSharing) > 0 {
-			inert(cliquePath.Child("resourceSharing"), "no ResourceClaim is made")
-		}
 	}
 	for i := range template.PodCliqueScalingGroups {
 		group, groupPath := &template.PodCliqueScalingGroups[i], templatePath.Child("podCliqueScalingGroups").Index(i)
@@ -54,9 +45,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		}
 		if group.TopologyConstraint != nil {
 			inert(groupPath.Child("topologyConstraint"), "pods are placed freely")
-		}
-		if len(group.ResourceSharing) > 0 {
-			inert(groupPath.Child("resourceSharing"), "no ResourceClaim is made")
 		}
 	}
 	return out
