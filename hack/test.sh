@@ -34,7 +34,7 @@ fuzz() {
 
 run() {
   case "$1" in
-    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/deadlock/... ./test/lots/... ./test/rules/...) ;;
+    unit) gotestsum -- $(go list ./cmd/... ./pkg/... ./test/history/... ./test/model/... ./test/deadlock/... ./test/lots/... ./test/rules/... ./test/story/... ./test/docs/...) ;;
     chaos) gotestsum -- -count=1 -timeout 20m ./test/chaos/... ;;
     cluster) (cd hack/cluster && gotestsum -- ./internal/... ./cmd/cluster/... ./cmd/testpod/... ./stages/...) ;;
     images) (cd hack/images && gotestsum ./...) ;;
@@ -46,7 +46,8 @@ run() {
     # Progress by test: a person sees what takes long. Most of the time they wait.
     e2e)
       FORMAT=testdox gotestsum -- -count=1 -timeout 30m -parallel 4 ./test/e2e/... &&
-        FORMAT=testdox gotestsum -- -count=1 -timeout 5m ./test/plain/...
+        FORMAT=testdox gotestsum -- -count=1 -timeout 5m ./test/plain/... &&
+        FORMAT=testdox gotestsum -- -count=1 -timeout 5m -parallel 8 ./test/topology/...
       ;;
     # The containers mostly wait.
     kubelet) FORMAT=testdox gotestsum -- -count=1 -timeout 10m -parallel 6 ./test/kubelet/... ;;

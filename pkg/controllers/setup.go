@@ -14,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/copse-dev/copse/pkg/controllers/clustertopologybinding"
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
+	"github.com/copse-dev/copse/pkg/controllers/internal/topology"
 	"github.com/copse-dev/copse/pkg/controllers/podclique"
 	"github.com/copse-dev/copse/pkg/controllers/podcliquescalinggroup"
 	"github.com/copse-dev/copse/pkg/controllers/podcliqueset"
@@ -38,6 +40,12 @@ type Options struct {
 	KAISchedulers []string
 	// ResourceClaims says that the cluster serves them.
 	ResourceClaims bool
+	// TopologyOff says that gangs are placed without regard to topology constraints.
+	TopologyOff bool
+	// NativeTopology says that the groups of the cluster's own scheduler have a topology.
+	NativeTopology bool
+	// KAITopologies says that the cluster serves KAI's topologies.
+	KAITopologies bool
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
 	// UnreadyNodeTimeout is how long a node may be not ready until pods that it should have
@@ -68,21 +76,25 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	backends := &scheduling.Backends{Others: none.New(mgr.GetClient()), ByScheduler: map[string]scheduling.Backend{}}
 	if options.NativeGangs {
-		backends.ByScheduler[corev1.DefaultSchedulerName] = native.New(mgr.GetClient())
+		backends.ByScheduler[corev1.DefaultSchedulerName] = native.New(mgr.GetClient(), options.NativeTopology)
 	}
 	for _, name := range options.KAISchedulers {
-		backends.ByScheduler[name] = kai.New(mgr.GetClient())
+		backends.ByScheduler[name] = kai.New(mgr.GetClient(), options.KAITopologies)
 	}
+	places := topology.Source{Off: options.TopologyOff, Backends: backends}
 	events := recorder{mgr.GetEventRecorder("copse-controller-manager")}
 
 	sets := &podcliqueset.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(), Metrics: options.Metrics,
-		ResourceClaims: options.ResourceClaims,
+		ResourceClaims: options.ResourceClaims, Topology: places,
 	}
 	if err := sets.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podcliqueset: %w", err)
 	}
-	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, ResourceClaims: options.ResourceClaims}
+	replicas := &replica.Reconciler{
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock,
+		ResourceClaims: options.ResourceClaims, Topology: places,
+	}
 	if err := replicas.Setup(mgr, workers[replica.Key](options.Workers)); err != nil {
 		return fmt.Errorf("controller replica: %w", err)
 	}
@@ -103,7 +115,25 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := gangs.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podgang: %w", err)
 	}
+	if err := setupTopology(mgr, options); err != nil {
+		return err
+	}
 	return options.Metrics.CountPhases(phasesOf(ctx, mgr.GetCache()))
+}
+
+// setupTopology adds the controller of ClusterTopologyBindings, where anybody asks for them.
+func setupTopology(mgr manager.Manager, options Options) error {
+	if options.TopologyOff {
+		return nil
+	}
+	bindings := &clustertopologybinding.Reconciler{Client: mgr.GetClient(), Clock: options.Clock}
+	if options.KAITopologies {
+		bindings.KAISchedulers = options.KAISchedulers
+	}
+	if err := bindings.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
+		return fmt.Errorf("controller clustertopologybinding: %w", err)
+	}
+	return nil
 }
 
 // How long a pass that has failed waits for the next try. The longest wait is what it may

@@ -42,7 +42,7 @@ func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed inde
 	need := effectiveMinAvailable(&s.Clique.Spec)
 	have := available(s.Clique, status)
 	// An idle clique, which needs no pod, has not been available by that.
-	if have >= need && need > 0 && !IsUpdating(status) {
+	if have >= need && need > 0 && !isUpdating(status) {
 		status.WasAvailable = true
 	}
 	if !awaitsPhase(s, current, status, have, need) {
@@ -98,7 +98,7 @@ func evaluateBreach(s CliqueSnapshot, completed indexset.Set, status *grovev1alp
 		return metav1.ConditionFalse, grovev1alpha1.ReasonSufficientReadyPods
 	case !status.WasAvailable && !cannotBecomeAvailable(s.Clique, completed, status):
 		return metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable
-	case IsUpdating(status):
+	case isUpdating(status):
 		return metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress
 	case !status.WasAvailable:
 		return metav1.ConditionTrue, grovev1alpha1.ReasonPodsFailed

@@ -175,7 +175,7 @@ func startAttempt(clique *grovev1alpha1.PodClique, status *grovev1alpha1.PodCliq
 	status.CompletedIndexes = ""
 	status.FailedIndexes = nil
 	status.CreatedReplicas = 0
-	if IsUpdating(status) {
+	if isUpdating(status) {
 		// All its pods are made anew, from the template that the clique has now.
 		status.UpdateProgress.UpdateEndedAt = ptr.To(metav1.NewTime(now))
 	}

@@ -94,7 +94,7 @@ func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset
 		if _, exists := current[index]; exists || completed.Has(index) || brokenIndex(status, index) != nil {
 			continue
 		}
-		recorded = recordFailure(status, index, "", now, fmt.Sprintf("the pod of index %d is gone", index)) || recorded
+		recorded = recordFailure(status, index, "", now, fmt.Sprintf("the pod of index %d of %s is gone", index, s.Clique.Name)) || recorded
 	}
 	return recorded
 }

@@ -135,7 +135,7 @@ func TestFailuresAreRecordedOncePerPod(t *testing.T) {
 		},
 		"a lost pod": {
 			clique: training(2), pods: pods(podOf(0, running)), lost: []int32{1},
-			want: "1×1  the pod of index 1 is gone", wantTime: at(0), record: true,
+			want: "1×1  the pod of index 1 of set-0-worker is gone", wantTime: at(0), record: true,
 		},
 		"a missing pod is lost only after a live read": {clique: training(2), pods: pods(podOf(0, running))},
 		"a lost pod that is there":                     {clique: training(1), pods: podsOfAll(1, running), lost: []int32{0}},

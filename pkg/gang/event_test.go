@@ -39,13 +39,20 @@ func TestEventsOfAClique(t *testing.T) {
 			clique: training(2, minAvailable(1), failedBefore(0, 1, -time.Hour), recovered(0, -30*time.Minute)), pods: pods(podOf(0, crashLooping), podOf(1, ready)),
 			want: []Event{podFailed("pod-0 fails again and again (exit code 1)")},
 		},
-		"a recovery is not told": {clique: training(2, minAvailable(1), failedBefore(0, 1, -time.Minute)), pods: podsOfAll(2, ready)},
+		"a recovery": {
+			clique: training(2, minAvailable(1), failedBefore(0, 1, -time.Minute)), pods: podsOfAll(2, ready),
+			want: []Event{{"Normal", EventPodRecovered, "set-0-worker: index 0 is Ready again, 1m0s after: before"}},
+		},
+		"a recovery and a failure": {
+			clique: inference(3, minAvailable(1), failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, ready), podOf(1, failed), podOf(2, ready)),
+			want: []Event{podFailed("pod-1 failed (exit code 1)"), {"Normal", EventPodRecovered, "set-0-worker: index 0 is Ready again, 1m0s after: before"}},
+		},
 		"three are named": {
 			clique: training(5, minAvailable(1)), pods: append(podsOfAll(4, failed), podOf(4, ready)),
 			want: []Event{podFailed("pod-0 failed (exit code 1); pod-1 failed (exit code 1); pod-2 failed (exit code 1); and 1 more")},
 		},
 		"a lost pod": {
-			clique: training(2, minAvailable(1)), pods: pods(podOf(0, ready)), lost: []int32{1}, want: []Event{podFailed("the pod of index 1 is gone")},
+			clique: training(2, minAvailable(1)), pods: pods(podOf(0, ready)), lost: []int32{1}, want: []Event{podFailed("the pod of index 1 of set-0-worker is gone")},
 		},
 		"a failure in Inference": {
 			clique: inference(2, minAvailable(1)), pods: pods(podOf(0, failed), podOf(1, ready)), want: []Event{podFailed("pod-0 failed (exit code 1)")},
@@ -75,8 +82,15 @@ func TestEventsOfAClique(t *testing.T) {
 			clique: inference(2, wasAvailable, condition(grovev1alpha1.ConditionTypeMinAvailableBreached, metav1.ConditionUnknown, "R", -time.Hour)), pods: pods(podOf(0, running), podOf(1, ready)),
 			want: []Event{failedFor(EventMinAvailableBreached, "pod-0 is not Ready")},
 		},
-		"the end of a breach is not told":      {clique: training(2, wasAvailable, wasBreached), pods: podsOfAll(2, ready)},
-		"nor is a clique that is still coming": {clique: training(2), pods: pods(podOf(0, running), podOf(1, ready))},
+		"the end of a breach": {
+			clique: training(2, wasAvailable, wasBreached), pods: podsOfAll(2, ready),
+			want: []Event{{"Normal", EventMinAvailableRestored, "set-0-worker: 2 of 2 pods are available, at least 2 are needed, after a breach of 1m0s"}},
+		},
+		"one that a new attempt ends is not told": {
+			clique: training(2, inAttempt(1), attempt(2), wasAvailable, wasBreached), pods: podsOfAll(2, ready),
+		},
+		"nor one that ends because nothing is needed any more": {clique: inference(0, wasAvailable, wasBreached)},
+		"nor is a clique that is still coming":                 {clique: training(2), pods: pods(podOf(0, running), podOf(1, ready))},
 
 		"what becomes of pods below a set that fails is no news": {
 			clique: training(2, wasAvailable), pods: pods(podOf(0, failed), podOf(1, ready)), parent: ParentFailing,
@@ -85,7 +99,15 @@ func TestEventsOfAClique(t *testing.T) {
 			clique: training(2, wasAvailable), pods: pods(podOf(0, failed), podOf(1, ready)), parent: ParentFinished,
 		},
 		"nor below one that is deleted": {
-			clique: inference(2, wasAvailable), pods: pods(podOf(0, ready, terminating), podOf(1, ready)), parent: ParentDeleting,
+			clique: inference(2, wasAvailable), pods: pods(podOf(0, failed), podOf(1, ready)), parent: ParentDeleting,
+		},
+		"pods that do not go are news there, too": {
+			clique: inference(2, wasAvailable), pods: pods(podOf(0, ready, terminating, func(p *Pod) { p.Node = "gpu-17" }), podOf(1, ready)), parent: ParentDeleting,
+			want: []Event{{"Warning", EventPodsStuckTerminating, "set-0-worker: still there 30s after their grace period: pod-0 on node gpu-17"}},
+		},
+		"they are told once": {
+			clique: inference(2, wasAvailable, condition(grovev1alpha1.ConditionTypePodsStuckTerminating, metav1.ConditionTrue, grovev1alpha1.ReasonPodsTerminating, -time.Minute)),
+			pods:   podsOfAll(2, ready, terminating), parent: ParentDeleting,
 		},
 	}
 	for name, tc := range tests {

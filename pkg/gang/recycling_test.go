@@ -75,11 +75,11 @@ func recyclingOf(d GroupDecision) recycling {
 	return out
 }
 
-// recyclings leaves the event of the group's own breach to TestABreachOfAGroupIsToldOnce.
+// recyclings leaves the events of the group's own breach to TestABreachOfAGroupIsToldOnce.
 func recyclings(events []Event) []Event {
 	var out []Event
 	for _, e := range events {
-		if e.Reason != EventMinAvailableBreached {
+		if e.Reason == EventReplicaTerminated {
 			out = append(out, e)
 		}
 	}
@@ -298,6 +298,14 @@ func TestAttemptsOfCopiesSurviveAScaleIn(t *testing.T) {
 	expect(t, "after scale-out", "1:4@0", recyclingOf(DecideGroup(s, now)).Attempts)
 }
 
+// breachedBefore is a group that is on record as breached, whose copies are these now.
+func breachedBefore(cliques ...grovev1alpha1.PodClique) func(*GroupSnapshot) {
+	return func(s *GroupSnapshot) {
+		s.Cliques = cliques
+		setCondition(&s.Group.Status.Conditions, 1, now.Add(-time.Minute), grovev1alpha1.ConditionTypeMinAvailableBreached, metav1.ConditionTrue, "R", "")
+	}
+}
+
 func TestABreachOfAGroupIsToldOnce(t *testing.T) {
 	tooFew := func() GroupSnapshot {
 		return copiesOf(2, 2, inCopy("0", allReady), inCopy("1", hasNode, wasAvailable, breached(time.Second, "why")))
@@ -314,6 +322,19 @@ func TestABreachOfAGroupIsToldOnce(t *testing.T) {
 		"not below a set that is deleted":                   {func(s *GroupSnapshot) { s.Parent = ParentDeleting }, nil},
 		"not while enough copies are left":                  {func(s *GroupSnapshot) { s.Group.Spec.MinAvailable = ptr.To[int32](1) }, nil},
 		"not during an update":                              {updatingGroup, nil},
+		"when it ends": {
+			breachedBefore(inCopy("0", allReady), inCopy("1", allReady)),
+			[]Event{{"Normal", EventMinAvailableRestored, "scaling group set-0-g: 2 of 2 copies are available, at least 2 are needed, after a breach of 1m0s"}},
+		},
+		"not when a new attempt ends it": {func(s *GroupSnapshot) {
+			breachedBefore(inCopy("0", allReady, inAttempt(1)), inCopy("1", allReady, inAttempt(1)))(s)
+			s.SetAttempt = 1
+		}, nil},
+		"nor when its members are known to be in one": {breachedBefore(inCopy("0", inAttempt(1)), inCopy("1", inAttempt(1))), nil},
+		"nor when it is scaled to nothing": {func(s *GroupSnapshot) {
+			breachedBefore()(s)
+			s.Group.Spec.Replicas = 0
+		}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -81,7 +81,7 @@ func DecideGroup(s GroupSnapshot, now time.Time) GroupDecision {
 			metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable, "a new attempt has begun")
 	}
 	status.ObservedGeneration = ptr.To(s.Group.Generation)
-	status.Selector = ptr.To(labels.PodsOfScalingGroup(s.Group.Name))
+	status.Selector = ptr.To(labels.FirstPodsOfScalingGroup(s.Group.Name))
 	copies := observeCopies(s)
 	countCopies(copies, status)
 	if s.Parent == ParentActive {
@@ -90,8 +90,10 @@ func DecideGroup(s GroupSnapshot, now time.Time) GroupDecision {
 
 	decision := GroupDecision{}
 	breached, healthy, need := observeGroupAvailability(s, copies, status, now)
-	if event := breachOfGroupBegins(s, status); event != nil {
-		decision.Events = append(decision.Events, *event)
+	// In Training each clique's own events say enough.
+	if s.Parent == ParentActive && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
+		restored := status.ObservedAttempt == s.Group.Status.ObservedAttempt && need > 0 && status.AvailableReplicas >= need
+		decision.Events = eventsOfBreach("scaling group "+s.Group.Name, EventMinAvailableBreached, s.Group.Status.Conditions, status.Conditions, restored)
 	}
 	if healthy >= need && s.Parent == ParentActive && s.TerminationDelay != nil && !isGroupUpdating(status) && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining {
 		recycle(s, breached, status, now, &decision)
@@ -195,18 +197,6 @@ func observeGroupAvailability(s GroupSnapshot, copies []copyState, status *grove
 	}
 	setCondition(&status.Conditions, s.Group.Generation, now, grovev1alpha1.ConditionTypeMinAvailableBreached, value, reason, message)
 	return breached, healthy, need
-}
-
-// breachOfGroupBegins tells of a breach that status records first. In Training each clique's
-// own says enough.
-func breachOfGroupBegins(s GroupSnapshot, status *grovev1alpha1.PodCliqueScalingGroupStatus) *Event {
-	const breached = grovev1alpha1.ConditionTypeMinAvailableBreached
-	if s.Parent != ParentActive || s.Group.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining ||
-		meta.IsStatusConditionTrue(s.Group.Status.Conditions, breached) || !meta.IsStatusConditionTrue(status.Conditions, breached) {
-		return nil
-	}
-	return &Event{corev1.EventTypeWarning, EventMinAvailableBreached,
-		fmt.Sprintf("scaling group %s: %s", s.Group.Name, meta.FindStatusCondition(status.Conditions, breached).Message)}
 }
 
 // recycle raises the attempts of copies whose breach has lasted for the delay.

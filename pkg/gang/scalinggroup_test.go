@@ -139,7 +139,7 @@ func TestDecideGroup(t *testing.T) {
 				status.Replicas, status.ScheduledReplicas, status.AvailableReplicas, status.UpdatedReplicas, summary{c.Status, c.Reason}, c.Message,
 			})
 			expect(t, "observed generation", ptr.To[int64](4), status.ObservedGeneration)
-			expect(t, "selector", ptr.To("grove.io/podcliquescalinggroup=set-0-g"), status.Selector)
+			expect(t, "selector", ptr.To("grove.io/podcliquescalinggroup=set-0-g,grove.io/podcliquescalinggroup-first-pod=true"), status.Selector)
 			expect(t, "attempts", before.Status.ReplicaAttempts, status.ReplicaAttempts)
 			expect(t, "changed", true, changed)
 

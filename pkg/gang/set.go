@@ -35,6 +35,8 @@ type SetSnapshot struct {
 	Gates map[string]*grovev1alpha1.StartGate
 	// Claims are what is known of the ResourceClaims that pods of the set share.
 	Claims ClaimSnapshot
+	// Topology is what the set's topology constraints speak of.
+	Topology Topology
 	// FinishedAt is when the last pod of the set finished its work, as a live list shows
 	// it; zero when one has not. It is looked at once the runtime deadline has passed.
 	FinishedAt time.Time
@@ -82,6 +84,7 @@ func DecideSet(s SetSnapshot, now time.Time) SetDecision {
 		decision.Events = append(decision.Events, setStartup(s, replicas, status, now)...)
 		decision.Events = append(decision.Events, decidePhase(s, replicas, status, now)...)
 		setRestarting(s, replicas, status, now)
+		setTopology(s, replicas, status, now)
 	}
 	setStuck(s, status, now)
 	decision.Events = append(decision.Events, setMissingClaims(s, status, now)...)

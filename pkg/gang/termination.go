@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,11 +33,7 @@ func observeTermination(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus,
 			next = earliest(next, due)
 			continue
 		}
-		text := pod.Name + onNode(pod)
-		if why := s.DeadNodes[pod.Node]; why != "" {
-			text += ", which " + why
-		}
-		stuck = append(stuck, text)
+		stuck = append(stuck, onDeadNode(s, pod))
 	}
 	if len(stuck) == 0 {
 		meta.RemoveStatusCondition(&status.Conditions, grovev1alpha1.ConditionTypePodsStuckTerminating)
@@ -58,6 +55,20 @@ func podsToForce(s CliqueSnapshot, now time.Time) []Pod {
 		}
 	}
 	return out
+}
+
+// ForceDeletion tells that a pod of ForceDelete has been removed.
+func ForceDeletion(s CliqueSnapshot, pod Pod) Event {
+	return Event{corev1.EventTypeWarning, EventPodForceDeleted, onDeadNode(s, pod) + ": it is force-deleted"}
+}
+
+// onDeadNode names a pod and its node, and says what is known of a dead one.
+func onDeadNode(s CliqueSnapshot, pod Pod) string {
+	text := pod.Name + onNode(pod)
+	if why := s.DeadNodes[pod.Node]; why != "" {
+		text += ", which " + why
+	}
+	return text
 }
 
 // OverdueNodes are the nodes of terminating pods past their grace period: the controller

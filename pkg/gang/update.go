@@ -25,14 +25,14 @@ func PodTemplateHash(clique *grovev1alpha1.PodClique) string {
 	return clique.Labels[labels.PodTemplateHash]
 }
 
-// GenerationHash is the hash that the server gave to all templates of a set together.
-func GenerationHash(pcs *grovev1alpha1.PodCliqueSet) string {
+// generationHash is the hash that the server gave to all templates of a set together.
+func generationHash(pcs *grovev1alpha1.PodCliqueSet) string {
 	return ptr.Deref(pcs.Status.CurrentGenerationHash, "")
 }
 
-// MaxUnavailable is how many pods of a standalone clique, and how many copies of a scaling
+// maxUnavailable is how many pods of a standalone clique, and how many copies of a scaling
 // group, an update may keep from being available at once.
-func MaxUnavailable(pcs *grovev1alpha1.PodCliqueSet) int32 {
+func maxUnavailable(pcs *grovev1alpha1.PodCliqueSet) int32 {
 	if pcs.Spec.UpdateStrategy == nil {
 		return 1
 	}
@@ -48,7 +48,7 @@ func updatesOnDelete(pcs *grovev1alpha1.PodCliqueSet) bool {
 // is now.
 func IsReplicaInTurn(pcs *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	progress := pcs.Status.UpdateProgress
-	if updatesOnDelete(pcs) || progress == nil || progress.UpdateEndedAt != nil || progress.PodCliqueSetGenerationHash != GenerationHash(pcs) {
+	if updatesOnDelete(pcs) || progress == nil || progress.UpdateEndedAt != nil || progress.PodCliqueSetGenerationHash != generationHash(pcs) {
 		return false
 	}
 	turn := currentTurn(progress)
@@ -62,7 +62,7 @@ func isTurnOver(pcs *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	if updatesOnDelete(pcs) {
 		return true
 	}
-	return progress != nil && progress.PodCliqueSetGenerationHash == GenerationHash(pcs) && !IsReplicaInTurn(pcs, replica)
+	return progress != nil && progress.PodCliqueSetGenerationHash == generationHash(pcs) && !IsReplicaInTurn(pcs, replica)
 }
 
 // currentTurn is the replica that is being updated, nil when there is none.
@@ -75,24 +75,19 @@ func currentTurn(progress *grovev1alpha1.PodCliqueSetUpdateProgress) *grovev1alp
 	return nil
 }
 
-// IsInTurn says that it is the turn of a clique to have its pods replaced: of a standalone
-// one with its replica, of a member of a scaling group with its copy. group is the object of
-// the scaling group; it may be nil.
-func IsInTurn(pcs *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroup, copyIndex int32, isMember bool) bool {
-	if !IsReplicaInTurn(pcs, replica) {
-		return false
-	}
-	return !isMember || isCopyInTurn(group, copyIndex, GenerationHash(pcs))
+// ReplicaTakesTemplate says that cliques of a replica are to make new pods from the set's
+// template as it is now: standalone ones, and members of scaling groups in their copy's turn.
+// With OnDelete all are, for none is replaced.
+func ReplicaTakesTemplate(pcs *grovev1alpha1.PodCliqueSet, replica int32) bool {
+	// In Training the template does not change (D14).
+	return pcs.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining && (updatesOnDelete(pcs) || IsReplicaInTurn(pcs, replica))
 }
 
-// TakesTemplate says that a clique is to make its new pods from the set's template as it is
-// now. With OnDelete every clique is, for it replaces none.
-func TakesTemplate(pcs *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroup, copyIndex int32, isMember bool) bool {
-	if pcs.Spec.WorkloadType == grovev1alpha1.WorkloadTypeTraining {
-		// Its template does not change (D14).
-		return false
-	}
-	return updatesOnDelete(pcs) || IsInTurn(pcs, replica, group, copyIndex, isMember)
+// TakesTemplate says so of one clique. group is the object of its scaling group, nil for a
+// standalone clique.
+func TakesTemplate(pcs *grovev1alpha1.PodCliqueSet, clique ExpectedClique, group *grovev1alpha1.PodCliqueScalingGroup) bool {
+	return ReplicaTakesTemplate(pcs, clique.Replica) &&
+		(updatesOnDelete(pcs) || clique.Group == nil || isCopyInTurn(group, clique.Copy, generationHash(pcs)))
 }
 
 // SameTurns says that two states of a set have the same cliques follow the template.
@@ -113,7 +108,7 @@ func SameTurns(a, b *grovev1alpha1.PodCliqueSet) bool {
 // many are Ready as were before. One that says nothing yet was made from it; a template that
 // has no hash yet is followed by all.
 func followsTemplate(clique *grovev1alpha1.PodClique, hash string) bool {
-	return hash == "" || PodTemplateHash(clique) == hash && ptr.Deref(clique.Status.CurrentPodTemplateHash, hash) == hash && !IsUpdating(&clique.Status)
+	return hash == "" || PodTemplateHash(clique) == hash && ptr.Deref(clique.Status.CurrentPodTemplateHash, hash) == hash && !isUpdating(&clique.Status)
 }
 
 // isUpdated says so of a clique of a replica. One that does not exist is made from the
@@ -153,7 +148,7 @@ func decideUpdate(s SetSnapshot, replicas []replicaState, status *grovev1alpha1.
 // template has changed once more: the replica whose turn it is keeps it, for it is the one
 // that lacks pods already.
 func begin(s SetSnapshot, behind []*replicaState, status *grovev1alpha1.PodCliqueSetStatus, now time.Time) []Event {
-	progress, hash := status.UpdateProgress, GenerationHash(s.Set)
+	progress, hash := status.UpdateProgress, generationHash(s.Set)
 	inCourse := progress != nil && progress.UpdateEndedAt == nil
 	isSame := progress != nil && progress.PodCliqueSetGenerationHash == hash
 	switch {
@@ -330,7 +325,7 @@ func tellUpdate(s SetSnapshot, status *grovev1alpha1.PodCliqueSetStatus, now tim
 func whatBlocks(s SetSnapshot, replica int32) string {
 	for _, name := range slices.Sorted(maps.Keys(s.Cliques)) {
 		clique := s.Cliques[name]
-		if index, ok := labels.ParseIndex(clique.Labels[labels.ReplicaIndex]); !ok || index != replica || !IsUpdating(&clique.Status) {
+		if index, ok := labels.ParseIndex(clique.Labels[labels.ReplicaIndex]); !ok || index != replica || !isUpdating(&clique.Status) {
 			continue
 		}
 		return fmt.Sprintf(": %s has %d of %d pods of the new template, %d Ready", name, clique.Status.UpdatedReplicas, clique.Spec.Replicas, clique.Status.ReadyReplicas)

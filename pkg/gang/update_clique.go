@@ -30,21 +30,22 @@ func TurnOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique, re
 	groupName, copyIndex := copyOf(clique)
 	turn := CliqueTurn{
 		Over:           isTurnOver(pcs, replica),
-		MaxUnavailable: MaxUnavailable(pcs),
-		GenerationHash: GenerationHash(pcs),
+		MaxUnavailable: maxUnavailable(pcs),
+		GenerationHash: generationHash(pcs),
 	}
 	if template := TemplateOf(pcs, clique); template != nil {
 		turn.PodTemplateHash = TemplateHash(pcs, template.Name)
 	}
-	turn.Due = PodTemplateHash(clique) == turn.PodTemplateHash && IsInTurn(pcs, replica, group, copyIndex, groupName != "")
+	turn.Due = PodTemplateHash(clique) == turn.PodTemplateHash && IsReplicaInTurn(pcs, replica)
 	if groupName != "" {
+		turn.Due = turn.Due && isCopyInTurn(group, copyIndex, turn.GenerationHash)
 		turn.MaxUnavailable = clique.Spec.Replicas
 	}
 	return turn
 }
 
-// IsUpdating says that an update of a clique is in course.
-func IsUpdating(status *grovev1alpha1.PodCliqueStatus) bool {
+// isUpdating says that an update of a clique is in course.
+func isUpdating(status *grovev1alpha1.PodCliqueStatus) bool {
 	return status.UpdateProgress != nil && status.UpdateProgress.UpdateEndedAt == nil
 }
 
@@ -57,10 +58,10 @@ func observeUpdate(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqu
 	hash := PodTemplateHash(s.Clique)
 	old := slices.ContainsFunc(s.Pods, func(pod Pod) bool { return pod.TemplateHash != hash })
 	progress := status.UpdateProgress
-	isCurrent := IsUpdating(status) && progress.PodTemplateHash == hash
+	isCurrent := isUpdating(status) && progress.PodTemplateHash == hash
 	if s.Turn.Due && !isCurrent && needsUpdate(pods.current, hash) {
 		ready := readyIn(pods.current)
-		if IsUpdating(status) {
+		if isUpdating(status) {
 			// The template has changed once more: what was Ready before the first change counts.
 			ready = max(ready, progress.ReadyReplicas)
 		}
@@ -69,10 +70,10 @@ func observeUpdate(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqu
 		}
 		return true
 	}
-	if IsUpdating(status) && (s.Turn.Over || (!old && isReadyAgain(s, pods, progress))) {
+	if isUpdating(status) && (s.Turn.Over || (!old && isReadyAgain(s, pods, progress))) {
 		progress.UpdateEndedAt = ptr.To(metav1.NewTime(now))
 	}
-	if !IsUpdating(status) {
+	if !isUpdating(status) {
 		tellTemplate(s, old, pods.current, status)
 	}
 	return false

@@ -28,7 +28,7 @@ type GroupTurn struct {
 func TurnOfGroup(pcs *grovev1alpha1.PodCliqueSet, replica int32, members []grovev1alpha1.PodClique) GroupTurn {
 	turn := GroupTurn{
 		Due: IsReplicaInTurn(pcs, replica), Over: isTurnOver(pcs, replica),
-		MaxUnavailable: MaxUnavailable(pcs), GenerationHash: GenerationHash(pcs), TemplateHashes: map[string]string{},
+		MaxUnavailable: maxUnavailable(pcs), GenerationHash: generationHash(pcs), TemplateHashes: map[string]string{},
 	}
 	for i := range members {
 		if template := TemplateOf(pcs, &members[i]); template != nil {

@@ -450,3 +450,26 @@ func named(name, replica string) cliqueOption {
 		metav1.SetMetaDataLabel(&c.ObjectMeta, labels.ReplicaIndex, replica)
 	}
 }
+
+func TestThePriorityClassOfAGang(t *testing.T) {
+	of := func(class string) *grovev1alpha1.PodCliqueSpec {
+		spec := &grovev1alpha1.PodCliqueSpec{}
+		spec.PodSpec.PriorityClassName = class
+		return spec
+	}
+	for name, tc := range map[string]struct {
+		set     string
+		cliques []*grovev1alpha1.PodCliqueSpec
+		want    string
+	}{
+		"the set's":                          {"set", []*grovev1alpha1.PodCliqueSpec{of("pod")}, "set"},
+		"its pods', if the set says nothing": {"", []*grovev1alpha1.PodCliqueSpec{of(""), of("pod")}, "pod"},
+		"none":                               {"", []*grovev1alpha1.PodCliqueSpec{of("")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pcs := inferenceSet()
+			pcs.Spec.Template.PriorityClassName = tc.set
+			expect(t, "class", tc.want, PriorityClass(pcs, tc.cliques))
+		})
+	}
+}

@@ -49,6 +49,9 @@ const (
 	ScalingGroup = "grove.io/podcliquescalinggroup"
 	// ScalingGroupReplicaIndex is the index of the copy of the scaling group.
 	ScalingGroupReplicaIndex = "grove.io/podcliquescalinggroup-replica-index"
+	// ScalingGroupFirstPod is on the first pod of the first clique of each copy of a scaling
+	// group alone: one pod stands for a copy where pods are counted.
+	ScalingGroupFirstPod = "grove.io/podcliquescalinggroup-first-pod"
 	// PodIndex is the index of a pod in its PodClique.
 	PodIndex = "grove.io/podclique-pod-index"
 	// PodTemplateHash is the hash of the pod template that a pod was made from.
@@ -63,6 +66,9 @@ const (
 const (
 	// GenerationHash is the hash of the set's templates that a PodClique was made from.
 	GenerationHash = "grove.io/podcliqueset-generation-hash"
+	// TopologyName is the name by which a PodGang's scheduler knows the topology of its
+	// constraints; only on PodGangs that have some.
+	TopologyName = "grove.io/topology-name"
 	// FabricGroup names a group of pods, on sets, cliques and scaling groups, that share a
 	// memory fabric between nodes; "none" takes a part out of its set's.
 	FabricGroup = "grove.io/mnnvl-group"

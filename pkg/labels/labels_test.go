@@ -49,7 +49,7 @@ func TestEachCallMakesLabelsOfItsOwn(t *testing.T) {
 // The selectors are for autoscalers: they find the pods that carry the labels, and no
 // others.
 func TestSelectors(t *testing.T) {
-	pod := apilabels.Set{PartOf: "llm", ManagedBy: ManagedByValue, PodClique: "llm-0-worker", ScalingGroup: "llm-0-decode"}
+	pod := apilabels.Set{PartOf: "llm", ManagedBy: ManagedByValue, PodClique: "llm-0-worker", ScalingGroup: "llm-0-decode", ScalingGroupFirstPod: "true"}
 	tests := map[string]struct {
 		selector string
 		want     string
@@ -57,7 +57,7 @@ func TestSelectors(t *testing.T) {
 	}{
 		"set":           {PodsOfSet("llm"), "app.kubernetes.io/managed-by=grove-operator,app.kubernetes.io/part-of=llm", apilabels.Set{PartOf: "llm"}},
 		"clique":        {PodsOfClique("llm-0-worker"), "grove.io/podclique=llm-0-worker", apilabels.Set{PodClique: "llm-0-work"}},
-		"scaling group": {PodsOfScalingGroup("llm-0-decode"), "grove.io/podcliquescalinggroup=llm-0-decode", apilabels.Set{ScalingGroup: "llm-1-decode"}},
+		"scaling group": {FirstPodsOfScalingGroup("llm-0-decode"), "grove.io/podcliquescalinggroup=llm-0-decode,grove.io/podcliquescalinggroup-first-pod=true", apilabels.Set{ScalingGroup: "llm-0-decode"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

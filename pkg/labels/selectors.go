@@ -15,7 +15,8 @@ func PodsOfClique(name string) string {
 	return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{PodClique: name}})
 }
 
-// PodsOfScalingGroup selects the pods of the PodCliqueScalingGroup with a name.
-func PodsOfScalingGroup(name string) string {
-	return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{ScalingGroup: name}})
+// FirstPodsOfScalingGroup selects one pod of each copy of the PodCliqueScalingGroup with a name.
+// A HorizontalPodAutoscaler multiplies by how many pods it sees, and what it scales are copies.
+func FirstPodsOfScalingGroup(name string) string {
+	return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{ScalingGroup: name, ScalingGroupFirstPod: "true"}})
 }

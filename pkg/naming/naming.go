@@ -37,6 +37,11 @@ func MemberClique(set string, replica int32, group string, copyIndex int32, cliq
 	return fmt.Sprintf("%s-%d-%s-%d-%s", set, replica, group, copyIndex, clique)
 }
 
+// Copy names a copy of a scaling group in the base gang, where its pods are placed together.
+func Copy(set string, replica int32, group string, copyIndex int32) string {
+	return fmt.Sprintf("%s-%d-%s-%d", set, replica, group, copyIndex)
+}
+
 // ScaledGang names the PodGang of a copy of a scaling group that is not in the base
 // gang: scaledIndex is the copy's index less the group's minAvailable.
 func ScaledGang(set string, replica int32, group string, scaledIndex int32) string {

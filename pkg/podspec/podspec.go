@@ -51,6 +51,8 @@ type Context struct {
 	// GroupOffset is how many of them are in the cliques that the group names before the
 	// pod's.
 	GroupOffset int32
+	// First says that the clique is the first that its group names.
+	First bool
 	// PriorityClass is the set's, for all its pods.
 	PriorityClass string
 	// ClusterDomain is the domain of the cluster's DNS.
@@ -82,7 +84,7 @@ func ContextOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique,
 		own := gang.TemplateOf(pcs, clique)
 		for _, name := range config.CliqueNames {
 			if own != nil && own.Name == name {
-				c.GroupOffset = c.GroupPods
+				c.GroupOffset, c.First = c.GroupPods, c.GroupPods == 0
 			}
 			for i := range pcs.Spec.Template.Cliques {
 				if member := &pcs.Spec.Template.Cliques[i]; member.Name == name {
@@ -105,6 +107,9 @@ func Render(clique *grovev1alpha1.PodClique, index int32, c Context) *corev1.Pod
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(clique, grovev1alpha1.SchemeGroupVersion.WithKind("PodClique"))},
 		},
 		Spec: *clique.Spec.PodSpec.DeepCopy(),
+	}
+	if c.First && index == 0 {
+		pod.Labels[labels.ScalingGroupFirstPod] = "true"
 	}
 	spec := &pod.Spec
 	spec.Hostname = naming.Hostname(clique.Name, index)

@@ -255,6 +255,26 @@ func TestPodNamesDiffer(t *testing.T) {
 	}
 }
 
+// One pod stands for a copy where pods are counted: index 0 of the first clique of the group.
+func TestTheFirstPodOfACopyIsLabelled(t *testing.T) {
+	tests := map[string]struct {
+		index int32
+		first bool
+		want  string
+	}{
+		"index 0 of the first clique": {0, true, "true"},
+		"another index":               {1, true, ""},
+		"another clique":              {0, false, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := context()
+			c.First = tc.first
+			expect(t, "label", tc.want, Render(newClique(member), tc.index, c).Labels[labels.ScalingGroupFirstPod])
+		})
+	}
+}
+
 func TestRenderBareClique(t *testing.T) {
 	pod := Render(&grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, 0, Context{})
 	expect(t, "labels", map[string]string{labels.PodClique: "c", labels.PodIndex: "0", labels.RestartAttempt: "0"}, pod.Labels)
@@ -280,6 +300,10 @@ func TestContextOf(t *testing.T) {
 			member(c)
 			c.Name = "llm-1-decode-3-worker"
 		}, Context{Set: "llm", Replica: 1, GroupPods: 5, GroupOffset: 1, PriorityClass: "high", ClusterDomain: "d"}},
+		"of a member of the clique that the group names first": {func(c *grovev1alpha1.PodClique) {
+			member(c)
+			c.Name = "llm-1-decode-3-leader"
+		}, Context{Set: "llm", Replica: 1, GroupPods: 5, First: true, PriorityClass: "high", ClusterDomain: "d"}},
 		"of a member of a group that the template does not have": {
 			func(c *grovev1alpha1.PodClique) { c.Labels[labels.ScalingGroup] = "llm-1-code" },
 			Context{Set: "llm", Replica: 1, PriorityClass: "high", ClusterDomain: "d"},

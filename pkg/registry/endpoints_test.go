@@ -235,7 +235,7 @@ func TestScaleEndpoints(t *testing.T) {
 			func(obj runtime.Object) int32 { return obj.(*grove.PodClique).Spec.Replicas }, []int32{0, 2, 9}, []int32{-1, 1, 20001},
 		},
 		"group": {
-			"podcliquescalinggroups", group, "grove.io/podcliquescalinggroup=llm-0-decode",
+			"podcliquescalinggroups", group, "grove.io/podcliquescalinggroup=llm-0-decode,grove.io/podcliquescalinggroup-first-pod=true",
 			func(obj runtime.Object) int32 { return obj.(*grove.PodCliqueScalingGroup).Spec.Replicas }, []int32{0, 2, 9}, []int32{-1, 1, 20001},
 		},
 		"training set": {
@@ -247,7 +247,7 @@ func TestScaleEndpoints(t *testing.T) {
 			func(obj runtime.Object) int32 { return obj.(*grove.PodClique).Spec.Replicas }, []int32{4}, []int32{0, 3, 5},
 		},
 		"training group": {
-			"podcliquescalinggroups", trainingGroup, "grove.io/podcliquescalinggroup=llm-0-decode",
+			"podcliquescalinggroups", trainingGroup, "grove.io/podcliquescalinggroup=llm-0-decode,grove.io/podcliquescalinggroup-first-pod=true",
 			func(obj runtime.Object) int32 { return obj.(*grove.PodCliqueScalingGroup).Spec.Replicas }, []int32{4}, []int32{0, 3, 5},
 		},
 	} {

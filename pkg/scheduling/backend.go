@@ -9,24 +9,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 )
 
 // Backend schedules gangs with one kind of scheduler.
 type Backend interface {
 	// Name of the back end.
 	Name() string
+	// Topology says what the scheduler does about topology constraints.
+	Topology() gang.TopologySupport
 	// PreparePod makes a pod that is about to be created a member of a gang in the
 	// gang's current attempt.
-	PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang)
+	PreparePod(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang)
 	// PrepareSurplus does what is due for a pod of the gang's cliques that is about to be created
 	// and that the gang does not need: one above its clique's minimum.
-	PrepareSurplus(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang)
+	PrepareSurplus(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang)
 	// Sync brings the scheduler's own group object in line with a gang, of which that many
 	// members are needed at once, and removes those of earlier attempts. The number is
 	// lowered within an attempt, never raised. It writes nothing when nothing has changed.
-	Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang, needed int32) error
+	Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed int32) error
 	// Observe says what the scheduler makes of a gang in the gang's current attempt.
-	Observe(ctx context.Context, gang *schedulerv1alpha1.PodGang) (Observation, error)
+	Observe(ctx context.Context, podGang *schedulerv1alpha1.PodGang) (Observation, error)
 }
 
 // Observation is what a scheduler makes of a gang.

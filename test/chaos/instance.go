@@ -69,7 +69,7 @@ func (r *Run) startInstance(past []Kind) (*instance, error) {
 		return nil, err
 	}
 	m := &fakeManager{instance: i, logger: logr.New(errorSink{i})}
-	err = controllers.Setup(ctx, m, controllers.Options{NativeGangs: true, ClusterDomain: "cluster.local", Workers: 1, Clock: clock.RealClock{}, Metrics: own})
+	err = controllers.Setup(ctx, m, controllers.Options{NativeGangs: true, TopologyOff: true, ClusterDomain: "cluster.local", Workers: 1, Clock: clock.RealClock{}, Metrics: own})
 	if err != nil {
 		return nil, err
 	}

@@ -148,12 +148,25 @@ func (s *subject) next(w watch.Interface) watch.Event {
 	}
 }
 
-func (s *subject) expectEvent(w watch.Interface, eventType watch.EventType, name string) {
+// expectEvent waits for the event of a write that answered with written. A controller may
+// have written in between: what it changed is passed over.
+func (s *subject) expectEvent(w watch.Interface, eventType watch.EventType, written *unstructured.Unstructured) {
 	s.t.Helper()
-	event := s.next(w)
-	obj, ok := event.Object.(*unstructured.Unstructured)
-	if !ok || event.Type != eventType || obj.GetName() != name {
-		s.t.Fatalf("want %s of %s, got %s: %v", eventType, name, event.Type, event.Object)
+	for {
+		event := s.next(w)
+		obj, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || obj.GetName() != written.GetName() {
+			s.t.Fatalf("want %s of %s, got %s: %v", eventType, written.GetName(), event.Type, event.Object)
+		}
+		if obj.GetResourceVersion() == written.GetResourceVersion() {
+			if event.Type != eventType {
+				s.t.Fatalf("want %s of %s, got %s: %v", eventType, written.GetName(), event.Type, event.Object)
+			}
+			return
+		}
+		if event.Type != watch.Modified {
+			s.t.Fatalf("want %s of version %s of %s, got %s: %v", eventType, written.GetResourceVersion(), written.GetName(), event.Type, event.Object)
+		}
 	}
 }
 
@@ -173,17 +186,19 @@ func watches(s *subject) {
 	options.ResourceVersion = s.list(options).GetResourceVersion()
 	w := s.startWatch(options)
 	s.create("unwatched", nil)
-	s.create("watched", map[string]string{"test": "watch"})
-	s.expectEvent(w, watch.Added, "watched")
-	_, err := s.client.Patch(s.t.Context(), "watched", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
-	s.accepted("label", err)
-	s.expectEvent(w, watch.Modified, "watched")
-	_, err = s.client.Patch(s.t.Context(), "watched", types.MergePatchType, []byte(`{"metadata":{"labels":{"test":null}}}`), metav1.PatchOptions{})
-	s.accepted("out of the selection", err)
-	s.expectEvent(w, watch.Deleted, "watched")
-	_, err = s.client.Patch(s.t.Context(), "watched", types.MergePatchType, []byte(`{"metadata":{"labels":{"test":"watch"}}}`), metav1.PatchOptions{})
-	s.accepted("into the selection", err)
-	s.expectEvent(w, watch.Added, "watched")
+	s.expectEvent(w, watch.Added, s.create("watched", map[string]string{"test": "watch"}))
+	for _, step := range []struct {
+		labels string
+		want   watch.EventType
+	}{
+		{`{"a":"b"}`, watch.Modified},
+		{`{"test":null}`, watch.Deleted},
+		{`{"test":"watch"}`, watch.Added},
+	} {
+		written, err := s.client.Patch(s.t.Context(), "watched", types.MergePatchType, []byte(`{"metadata":{"labels":`+step.labels+`}}`), metav1.PatchOptions{})
+		s.accepted("label "+step.labels, err)
+		s.expectEvent(w, step.want, written)
+	}
 }
 
 // watchList is a watch that first sends what there is, and says when that is over.

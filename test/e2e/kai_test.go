@@ -39,27 +39,32 @@ var kaiInstalled sync.Once
 func installKAI(t *testing.T) {
 	t.Helper()
 	kaiInstalled.Do(func() {
-		text, err := os.ReadFile(filepath.Join("testdata", "kai-crd.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		crd := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(text, &crd.Object); err != nil {
-			t.Fatal(err)
-		}
 		client, err := dynamic.NewForConfig(cluster.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-		// A test of pod groups may have applied it before.
-		if _, err := crds.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
+		for _, file := range []string{"kai-crd.yaml", "kai-topology-crd.yaml"} {
+			text, err := os.ReadFile(filepath.Join("testdata", file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			crd := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal(text, &crd.Object); err != nil {
+				t.Fatal(err)
+			}
+			// A test of pod groups may have applied it before.
+			if _, err := crds.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+				t.Fatal(err)
+			}
 		}
 		// The controller-manager believes what discovery says.
 		err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 			groups, err := cluster.Kube.Discovery().ServerGroups()
-			return err == nil && slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool { return group.Name == "scheduling.run.ai" }), nil
+			serves := func(name string) bool {
+				return slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool { return group.Name == name })
+			}
+			return err == nil && serves("scheduling.run.ai") && serves("kai.scheduler"), nil
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 )
 
 // autoscaled is a router that scales by its requests, and a group of a leader and two
-// workers that scales by the length of a queue.
+// workers that scales by the load of its leaders.
 const autoscaled = `
 apiVersion: grove.io/v1alpha1
 kind: PodCliqueSet
@@ -63,14 +63,14 @@ spec:
         scaleConfig:
           maxReplicas: 4
           metrics:
-            - {type: External, external: {metric: {name: queue}, target: {type: AverageValue, averageValue: "10"}}}
+            - {type: Pods, pods: {metric: {name: load}, target: {type: AverageValue, averageValue: "10"}}}
 `
 
 // The cluster's own autoscalers scale a clique and a scaling group by metrics, and pods
 // follow at once. It runs alone: it measures, and what it registers is all the cluster's.
 func TestTheClustersAutoscalersScaleCliquesAndGroups(t *testing.T) {
 	ns := cluster.Namespace(t)
-	metrics := serveMetrics(t, ns, map[string]int64{"requests": 10, "queue": 10})
+	metrics := serveMetrics(t, ns, map[string]int64{"requests": 10, "load": 10})
 	if out := ns.Apply(autoscaled); strings.Contains(out, "Warning") {
 		t.Errorf("the set is warned about: %s", out)
 	}
@@ -79,7 +79,7 @@ func TestTheClustersAutoscalersScaleCliquesAndGroups(t *testing.T) {
 
 	// The autoscalers look for the very pods that they scale.
 	for name, want := range map[string]string{
-		"pclq/llm-0-router": "grove.io/podclique=llm-0-router", "pcsg/llm-0-decode": "grove.io/podcliquescalinggroup=llm-0-decode",
+		"pclq/llm-0-router": "grove.io/podclique=llm-0-router", "pcsg/llm-0-decode": "grove.io/podcliquescalinggroup=llm-0-decode,grove.io/podcliquescalinggroup-first-pod=true",
 		"pcs/llm": "app.kubernetes.io/managed-by=grove-operator,app.kubernetes.io/part-of=llm",
 	} {
 		selector := ns.Kubectl("get", name, "--subresource=scale", "-o", "jsonpath={.status.selector}")
@@ -99,7 +99,8 @@ func TestTheClustersAutoscalersScaleCliquesAndGroups(t *testing.T) {
 
 	follows(t, ns, "podcliques", "llm-0-router", 6, 4, func() { metrics.set("requests", 30) })
 	ns.WaitForPods(6+3, time.Minute, framework.IsReady)
-	follows(t, ns, "podcliquescalinggroups", "llm-0-decode", 4, 9, func() { metrics.set("queue", 40) })
+	follows(t, ns, "podcliquescalinggroups", "llm-0-decode", 4, 9, func() { metrics.set("load", 40) })
+	metrics.set("load", 10)
 	ns.WaitForPods(6+12, time.Minute, framework.IsReady)
 
 	t.Run("sizes survive a change of the set", func(t *testing.T) {
@@ -171,7 +172,7 @@ func TestTheClustersAutoscalersScaleCliquesAndGroups(t *testing.T) {
 
 	// Down again, the highest go, copies as wholes.
 	metrics.set("requests", 1)
-	metrics.set("queue", 1)
+	metrics.set("load", 1)
 	ns.WaitForPods(2+3, time.Minute, framework.IsReady)
 	ns.Eventually(time.Minute, func(ctx context.Context) error {
 		pods, err := ns.Pods(ctx)

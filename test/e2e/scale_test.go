@@ -26,19 +26,9 @@ func TestAThousandPodsCostOneWriteEach(t *testing.T) {
 	ns.Apply(strings.Replace(training("big", 1, pods, "1s"), "image: example.com/trainer", "image: example.com/trainer, resources: {requests: {cpu: 10m}}", 1))
 	ns.WaitForPhase("big", grovev1alpha1.PodCliqueSetSucceeded, 8*time.Minute)
 	took := time.Since(began)
-	after := countWrites(t)
-
-	creates := after["POST pods"] - before["POST pods"]
-	deletes := after["DELETE pods"] - before["DELETE pods"]
-	var total float64
-	var text []string
-	for what, n := range after {
-		if n -= before[what]; n > 0 {
-			total += n
-			text = append(text, fmt.Sprintf("%s: %.0f", what, n))
-		}
-	}
-	t.Logf("%d pods succeeded after %s; %.3f writes per pod by the controllers: %s", pods, took.Round(time.Second), total/pods, strings.Join(text, ", "))
+	written, total := writesSince(t, before)
+	creates, deletes := written["POST pods"], written["DELETE pods"]
+	t.Logf("%d pods succeeded after %s; %.3f writes per pod by the controllers: %v", pods, took.Round(time.Second), total/pods, written)
 	if creates != pods {
 		t.Errorf("%.0f pods were created", creates)
 	}
@@ -83,25 +73,17 @@ func TestARestartCostsOneDeleteAndOneCreatePerPod(t *testing.T) {
 	fail(ns, running[pods/2].Name, 1)
 	ns.WaitForPods(pods, 5*time.Minute, inAttempt("1"))
 	took := time.Since(began)
-	after := quiet(t, ns)
+	quiet(t, ns)
 
-	var others float64
-	var text []string
-	for what, n := range after {
-		if n -= before[what]; n > 0 {
-			text = append(text, fmt.Sprintf("%s: %.0f", what, n))
-			if what != "POST pods" && what != "DELETE pods" {
-				others += n
-			}
-		}
-	}
-	t.Logf("%d pods were Ready again %s after the failure; writes: %s", pods, took.Round(time.Second), strings.Join(text, ", "))
-	if n := after["POST pods"] - before["POST pods"]; n != pods {
+	written, total := writesSince(t, before)
+	others := total - written["POST pods"] - written["DELETE pods"]
+	t.Logf("%d pods were Ready again %s after the failure; writes: %v", pods, took.Round(time.Second), written)
+	if n := written["POST pods"]; n != pods {
 		t.Errorf("%.0f pods were created", n)
 	}
 	// The kubelet of each pod that ran deletes it once more, to say that it has ended.
 	const byKubelets = pods - 1
-	if n := after["DELETE pods"] - before["DELETE pods"] - byKubelets; n > pods*1.1 {
+	if n := written["DELETE pods"] - byKubelets; n > pods*1.1 {
 		t.Errorf("the controllers deleted pods %.0f times", n)
 	}
 	if others > pods*0.1 {
@@ -125,6 +107,19 @@ func quiet(t *testing.T, ns *framework.Namespace) map[string]float64 {
 		return nil
 	})
 	return last
+}
+
+// writesSince are the writes since a count, by what they write, and in all.
+func writesSince(t *testing.T, before map[string]float64) (written map[string]float64, total float64) {
+	t.Helper()
+	written = map[string]float64{}
+	for what, n := range countWrites(t) {
+		if n -= before[what]; n > 0 {
+			written[what] = n
+			total += n
+		}
+	}
+	return written, total
 }
 
 // countWrites counts the writes that only Copse's controllers make, by what they write.

@@ -64,15 +64,19 @@ func waitWasAvailable(ns *framework.Namespace, clique string) {
 	})
 }
 
-// unready takes the readiness of a pod of a clique away until the pod is made anew.
-func unready(t *testing.T, ns *framework.Namespace, clique string) {
+// unready takes the readiness of a pod of a clique away until the pod is made anew, and returns
+// what the clique then tells.
+func unready(t *testing.T, ns *framework.Namespace, clique string) string {
 	t.Helper()
 	waitWasAvailable(ns, clique)
 	pods, err := ns.Pods(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	ns.Kubectl("annotate", "pod", podOf(t, pods, clique, "0").Name, "--overwrite", "kwok.copse.dev/never-ready=true")
+	pod := podOf(t, pods, clique, "0")
+	ns.Kubectl("annotate", "pod", pod.Name, "--overwrite", "kwok.copse.dev/never-ready=true")
+	size := ns.PodClique(clique).Spec.Replicas
+	return below(clique, int(size)-1, int(size), notReady(pod))
 }
 
 // survivors counts how many of the pods of before are still there.
@@ -113,7 +117,7 @@ func TestAStandaloneCliqueTerminatesItsReplica(t *testing.T) {
 	ns.WaitForPods(2*servingPods, time.Minute, inAttempt("0"))
 	healthy, sick := all(t, ns, "llm-1-"), all(t, ns, "llm-0-")
 	began := time.Now()
-	unready(t, ns, "llm-0-router")
+	why := unready(t, ns, "llm-0-router")
 	ns.WaitForPods(servingPods, time.Minute, inAttempt("1"))
 	if waited := time.Since(began); waited < 3*time.Second {
 		t.Errorf("the termination came after %v", waited)
@@ -128,7 +132,9 @@ func TestAStandaloneCliqueTerminatesItsReplica(t *testing.T) {
 	if status.RestartCount != 0 {
 		t.Errorf("restartCount is %d", status.RestartCount)
 	}
-	describes(t, ns, "MinAvailableBreached", "llm-0-router", "ReplicaTerminated", "replica 0 is made anew (attempt 1)")
+	ns.Describes("llm", "Warning MinAvailableBreached: "+why, "Warning ReplicaTerminated: replica 0 is made anew (attempt 1): "+why+", for *s",
+		"Restarting=False ReplicaRestarted: replica 0, "+why+", for *s", "replica 0: attempt 1, Running",
+		"Available Replicas: 2", "Restart Count: 0", "no * ReplicaTerminated: replica 1 *")
 }
 
 // Seed 001, "PodCliqueScalingGroup Level Processing": as long as enough copies are left, a
@@ -140,7 +146,7 @@ func TestABreachedCopyIsRecycledAlone(t *testing.T) {
 	ns.WaitForPods(servingPods, time.Minute, inAttempt("0"))
 	before := all(t, ns, "llm-0-")
 	// A copy of the base gang: its pods go back into the gang that was scheduled.
-	unready(t, ns, "llm-0-decode-1-worker")
+	why := unready(t, ns, "llm-0-decode-1-worker")
 	ns.WaitForPods(3, time.Minute, inAttempt("1"))
 	if n := survivors(t, ns, before); n != servingPods-3 {
 		t.Errorf("%d of %d pods are left", n, servingPods)
@@ -151,7 +157,9 @@ func TestABreachedCopyIsRecycledAlone(t *testing.T) {
 	if statuses := ns.Set("llm").Status.ReplicaStatuses; len(statuses) > 0 && statuses[0].Attempt != 0 {
 		t.Errorf("the replica was terminated: %+v", statuses)
 	}
-	describes(t, ns, "ReplicaTerminated", "copy 1 of scaling group llm-0-decode")
+	ns.Describes("llm", "Warning MinAvailableBreached: "+why, "Warning ReplicaTerminated: copy 1 of scaling group llm-0-decode is made anew (attempt 1): "+why+", for *s",
+		"Restarting=False ReplicaRestarted: copy 1 of scaling group llm-0-decode is made anew: "+why+", for *s",
+		"Available Replicas: 1", "Restart Count: 0", "no * ReplicaTerminated: replica *")
 }
 
 // Seed 001, "Two-level protection at PCSG": with too few copies left the group leaves it
@@ -162,8 +170,8 @@ func TestABreachOfTheGroupIsDelegatedToTheSet(t *testing.T) {
 	ns.Apply(serving(1, "    terminationDelay: 3s", ""))
 	ns.WaitForPods(servingPods, time.Minute, inAttempt("0"))
 	before := all(t, ns, "llm-0-")
-	unready(t, ns, "llm-0-decode-0-leader")
-	unready(t, ns, "llm-0-decode-2-worker")
+	first := unready(t, ns, "llm-0-decode-0-leader")
+	second := unready(t, ns, "llm-0-decode-2-worker")
 	ns.WaitForPods(servingPods, time.Minute, inAttempt("1"))
 	if n := survivors(t, ns, before); n != 0 {
 		t.Errorf("%d old pods are left", n)
@@ -171,7 +179,11 @@ func TestABreachOfTheGroupIsDelegatedToTheSet(t *testing.T) {
 	if attempts := ns.Kubectl("get", "pcsg", "llm-0-decode", "-o", "jsonpath={.status.replicaAttempts}"); attempts != "" {
 		t.Errorf("copies were recycled: %s", attempts)
 	}
-	describes(t, ns, "replica 0 is made anew (attempt 1)", "scaling group llm-0-decode")
+	const group = "scaling group llm-0-decode: 1 of 3 copies are available, at least 2 are needed: 2 breached, 0 recovering"
+	ns.Describes("llm", "Warning MinAvailableBreached: "+first, "Warning MinAvailableBreached: "+second, "Warning MinAvailableBreached: "+group,
+		"Warning ReplicaTerminated: replica 0 is made anew (attempt 1): "+group+", for *s; "+first+", for *s",
+		"Restarting=False ReplicaRestarted: replica 0, "+group+", for *s; "+first+", for *s", "replica 0: attempt 1, Running",
+		"Available Replicas: 1", "no * ReplicaTerminated: copy *")
 }
 
 // Seed 001, "PCSG TerminationDelay Override".
@@ -181,12 +193,15 @@ func TestAScalingGroupMayHaveItsOwnDelay(t *testing.T) {
 	ns.Apply(serving(1, "    terminationDelay: 1h", "        terminationDelay: 2s"))
 	ns.WaitForPods(servingPods, time.Minute, inAttempt("0"))
 	router := all(t, ns, "llm-0-router")
-	unready(t, ns, "llm-0-router")
-	unready(t, ns, "llm-0-decode-2-leader")
+	routers := unready(t, ns, "llm-0-router")
+	why := unready(t, ns, "llm-0-decode-2-leader")
 	ns.WaitForPods(3, time.Minute, inAttempt("1"))
 	if n := survivors(t, ns, router); n != 2 {
 		t.Errorf("the router, whose delay is an hour, has %d pods left", n)
 	}
+	ns.Describes("llm", "Warning MinAvailableBreached: "+routers, "replica 0: attempt 0, Running, waits for router Ready 1/2", "Available Replicas: 0", "no * ReplicaTerminated: replica *")
+	ns.Describes("llm", "Warning MinAvailableBreached: "+why, "Warning ReplicaTerminated: copy 2 of scaling group llm-0-decode is made anew (attempt 1): "+why+", for *s",
+		"Restarting=False ReplicaRestarted: copy 2 of scaling group llm-0-decode is made anew: "+why+", for *s")
 }
 
 // Seed 001, "Gang Termination Disabled": breaches are told, and nothing is terminated.
@@ -196,9 +211,10 @@ func TestNothingIsTerminatedWithoutADelay(t *testing.T) {
 	ns.Apply(serving(1, "", ""))
 	ns.WaitForPods(servingPods, time.Minute, inAttempt("0"))
 	before := all(t, ns, "llm-0-")
-	unready(t, ns, "llm-0-router")
-	unready(t, ns, "llm-0-decode-0-leader")
-	unready(t, ns, "llm-0-decode-1-leader")
+	var story []string
+	for _, clique := range []string{"llm-0-router", "llm-0-decode-0-leader", "llm-0-decode-1-leader"} {
+		story = append(story, "Warning MinAvailableBreached: "+unready(t, ns, clique))
+	}
 	for _, object := range []string{"pclq/llm-0-router", "pcsg/llm-0-decode"} {
 		ns.Eventually(10*time.Second, func(context.Context) error {
 			if got := ns.Kubectl("get", object, "-o", `jsonpath={.status.conditions[?(@.type=="MinAvailableBreached")].status}`); got != "True" {
@@ -216,6 +232,8 @@ func TestNothingIsTerminatedWithoutADelay(t *testing.T) {
 	if status := ns.Set("llm").Status; status.AvailableReplicas != 0 {
 		t.Errorf("availableReplicas is %d", status.AvailableReplicas)
 	}
+	ns.Describes("llm", untouched(append(story, "Warning MinAvailableBreached: scaling group llm-0-decode: 1 of 3 copies are available, at least 2 are needed: 2 breached, 0 recovering",
+		"Phase: Running", "Available Replicas: 0", "replica 0: attempt 0, Running, waits for router Ready 1/2")...)...)
 }
 
 // Seed 001, "Never Available": what has never been up is not torn down.
@@ -235,6 +253,7 @@ func TestWhatWasNeverAvailableIsNotTerminated(t *testing.T) {
 	if reason := ns.Kubectl("get", "pclq", "llm-0-router", "-o", `jsonpath={.status.conditions[?(@.type=="MinAvailableBreached")].reason}`); reason != grovev1alpha1.ReasonNeverAvailable {
 		t.Errorf("reason is %q", reason)
 	}
+	ns.Describes("llm", untouched("Phase: Running", "Available Replicas: 0", "replica 0: attempt 0, Running, waits for router Ready 0/2", "no * MinAvailableBreached: *")...)
 }
 
 // A breach that heals within the delay terminates nothing, and the next one has the whole
@@ -245,7 +264,7 @@ func TestABreachThatHealsTerminatesNothing(t *testing.T) {
 	ns.Apply(serving(1, "    terminationDelay: 3s", ""))
 	ns.WaitForPods(servingPods, time.Minute, inAttempt("0"))
 	before := all(t, ns, "llm-0-")
-	unready(t, ns, "llm-0-router")
+	why := unready(t, ns, "llm-0-router")
 	ns.Eventually(10*time.Second, func(context.Context) error {
 		if got := ns.Kubectl("get", "pclq", "llm-0-router", "-o", `jsonpath={.status.conditions[?(@.type=="MinAvailableBreached")].status}`); got != "True" {
 			return fmt.Errorf("breached: %s", got)
@@ -260,6 +279,23 @@ func TestABreachThatHealsTerminatesNothing(t *testing.T) {
 		}
 		return nil
 	})
+	ns.Describes("llm", untouched("Warning MinAvailableBreached: "+why, "Normal MinAvailableRestored: llm-0-router: 2 of 2 pods are available, at least 2 are needed, after a breach of *s",
+		"Phase: Running", "Available Replicas: 1")...)
+}
+
+// A group whose breach heals within the delay is left alone, too.
+func TestABreachOfAGroupThatHealsTerminatesNothing(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	ns.Apply(serving(1, "    terminationDelay: 1h", ""))
+	ns.WaitForPods(servingPods, time.Minute, inAttempt("0"))
+	first, second := unready(t, ns, "llm-0-decode-0-leader"), unready(t, ns, "llm-0-decode-1-worker")
+	const group = "scaling group llm-0-decode: "
+	breached := []string{"Warning MinAvailableBreached: " + first, "Warning MinAvailableBreached: " + second, "Warning MinAvailableBreached: " + group + "1 of 3 copies are available, at least 2 are needed: 2 breached, 0 recovering"}
+	ns.Describes("llm", append(breached, "replica 0: attempt 0, Running, waits for leader Ready 0/1")...)
+	ns.Kubectl("annotate", "pods", "--all", "kwok.copse.dev/never-ready-")
+	ns.Describes("llm", untouched(append(breached, "Normal MinAvailableRestored: llm-0-decode-0-leader: 1 of 1 pods are available, at least 1 are needed, after a breach of *s",
+		"Normal MinAvailableRestored: "+group+"* of 3 copies are available, at least 2 are needed*, after a breach of *s", "Available Replicas: 1", "Phase: Running")...)...)
 }
 
 // Termination keeps PodClique objects, and with them a size that an autoscaler gave.
@@ -274,4 +310,6 @@ func TestTerminationKeepsTheScaledSize(t *testing.T) {
 	unready(t, ns, "llm-0-router")
 	ns.Kubectl("annotate", "pods", "-l", "grove.io/podclique=llm-0-router", "--overwrite", "kwok.copse.dev/never-ready=true")
 	ns.WaitForPods(servingPods+2+3, time.Minute, inAttempt("1"))
+	ns.Describes("llm", "Warning MinAvailableBreached: llm-0-router: * of 4 pods are available, at least 2 are needed: *", "Warning ReplicaTerminated: replica 0 is made anew (attempt 1): llm-0-router: 0 of 4 pods are available, at least 2 are needed: *, for *s",
+		"Pods: 16", "Available Pods: 16", "replica 0: attempt 1, Running", "Restarting=False ReplicaRestarted: replica 0, llm-0-router: *")
 }

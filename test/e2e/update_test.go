@@ -63,7 +63,9 @@ func TestAChangedTemplateReachesEveryPod(t *testing.T) {
 	if p := set.Status.UpdateProgress; p.TotalPodCliquesCount != 2 || p.UpdatedPodCliquesCount != 2 || p.TotalPodCliqueScalingGroupsCount != 2 || p.UpdatedPodCliqueScalingGroupsCount != 2 {
 		t.Errorf("progress %+v", p)
 	}
-	describes(t, ns, "llm", "UpdateStarted", "UpdateCompleted", "PodsFollowTemplate")
+	ns.Describes("llm",
+		"Normal UpdateStarted: pods of 2 of 2 replicas follow an earlier template, and are replaced one replica at a time",
+		"Normal UpdateCompleted: all pods of 2 replicas follow the template", "UpdatePending=False PodsFollowTemplate: all pods follow the template")
 }
 
 // Only what has changed is replaced.
@@ -112,7 +114,8 @@ func TestATemplateThatNeverBecomesReadyStopsTheUpdate(t *testing.T) {
 		}
 		return nil
 	})
-	describes(t, ns, "llm", "RollingUpdate", "replica 0 is being updated: llm-0-router has 1 of 2 pods of the new template, 1 Ready")
+	ns.Describes("llm", "UpdatePending=True RollingUpdate: *; replica 0 is being updated: llm-0-router has 1 of 2 pods of the new template, 1 Ready",
+		"no * UpdateCompleted: *", "no * ReplicaTerminated: *")
 	ns.Apply(rolled(manifest, "router:mended"))
 	waitUpdated(ns, "llm")
 	if got := imagesOf(t, ns); got["router:mended"] != 4 || got["router:broken"] != 0 {
@@ -138,7 +141,7 @@ func TestOnDeleteLeavesPodsToOthers(t *testing.T) {
 		}
 		return nil
 	})
-	describes(t, ns, "llm", "WaitingForDeletion", "2 of 11 pods, of 1 cliques, were made from an earlier template, and are replaced when somebody deletes them")
+	ns.Describes("llm", "UpdatePending=True WaitingForDeletion: 2 of 11 pods, of 1 cliques, were made from an earlier template, and are replaced when somebody deletes them")
 	pods, err := ns.Pods(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +209,10 @@ func TestAnotherPriorityClassIsAnUpdate(t *testing.T) {
 			t.Errorf("pod %s has class %s", pod.Name, pod.Spec.PriorityClassName)
 		}
 	}
-	describes(t, ns, "llm", "ReplicaRenewed", "UpdateCompleted")
+	for replica := range 2 {
+		ns.Describes("llm", fmt.Sprintf("Normal ReplicaRenewed: replica %d is made anew (attempt 1): its gangs get priority class %q, and had %q", replica, ns.Name+"-high", ns.Name+"-low"))
+	}
+	ns.Describes("llm", "Normal UpdateCompleted: all pods of 2 replicas follow the template")
 }
 
 // The floor is asserted on every revision by the history that the namespace records (I19), while
@@ -288,21 +294,13 @@ spec:
 	ns.Apply(manifest)
 	ns.WaitForPods(workers, time.Minute, framework.IsReady)
 	before := countWrites(t)
-	ns.Apply(rolled(strings.Replace(manifest, "example.com/server,", "example.com/server:2,", 1), "x"))
+	ns.Apply(strings.Replace(manifest, "example.com/server,", "example.com/server:2,", 1))
 	waitUpdated(ns, "wide")
-	after := countWrites(t)
-	total := 0.0
-	var text []string
-	for what, n := range after {
-		if n -= before[what]; n > 0 {
-			total += n
-			text = append(text, fmt.Sprintf("%s: %.0f", what, n))
-		}
-	}
+	written, total := writesSince(t, before)
 	// The kubelet of each pod deletes it once more, to say that it has ended.
 	total -= workers
-	t.Logf("%d pods were replaced; %.2f writes per pod: %s", workers, total/workers, strings.Join(text, ", "))
-	if creates, deletes := after["POST pods"]-before["POST pods"], after["DELETE pods"]-before["DELETE pods"]; creates != workers || deletes != 2*workers {
+	t.Logf("%d pods were replaced; %.2f writes per pod: %v", workers, total/workers, written)
+	if creates, deletes := written["POST pods"], written["DELETE pods"]; creates != workers || deletes != 2*workers {
 		t.Errorf("%.0f pods were created and %.0f times deleted, want %d and twice as often", creates, deletes, workers)
 	}
 	// Counts of status are written at most once a second, and the steps of an update as they come.

@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -30,9 +29,8 @@ func TestACrashLoopFailsTheAttempt(t *testing.T) {
 	if failed == nil || failed.Reason != grovev1alpha1.ReasonMaxRestartsExceeded {
 		t.Fatalf("condition Failed is %+v", failed)
 	}
-	if want := "fails again and again (exit code 7) on node " + cluster.RealNode.Name; !strings.Contains(failed.Message, want) {
-		t.Errorf("the message lacks %q: %s", want, failed.Message)
-	}
+	cause := "job-0-worker-1-* fails again and again (exit code 7) on node " + cluster.RealNode.Name
+	ns.Describes("job", hasFailed("*"+cause, "Warning PodFailed: "+cause)...)
 	breached := meta.FindStatusCondition(ns.PodClique("job-0-worker").Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)
 	if breached == nil || breached.Reason != grovev1alpha1.ReasonPodsFailed {
 		t.Errorf("condition MinAvailableBreached is %+v", breached)
@@ -63,6 +61,7 @@ func TestAContainerThatTheKubeletStartsAgainIsNoFailure(t *testing.T) {
 	if got := podOf(t, pods, "1").Status.ContainerStatuses[0].RestartCount; got != 1 {
 		t.Errorf("the container was started again %d times", got)
 	}
+	ns.Describes("job", hasSucceeded(2, "Restart Count: 0", "replica 0: attempt 0, Succeeded", "no * PodFailed: *", "no * ReplicaRestarting: *")...)
 }
 
 // D9: a trainer that exits with 0 because it is told to go has not finished. Its index is
@@ -90,9 +89,14 @@ func TestAnEvictedTrainerThatExitsWithZeroIsReplaced(t *testing.T) {
 		t.Errorf("restartCount is %d", got)
 	}
 
+	cause := first.Name + " exited with 0 only after its deletion was requested"
+	ns.Describes("job", "Phase: Running", "Restart Count: 0", "Warning PodCliqueFailed: job-0-worker: 1 of 2 pods are available, at least 2 are needed: *", "Warning PodFailed: "+cause,
+		"Normal PodRecovered: job-0-worker: index 1 is Ready again, *s after: "+cause, "Normal MinAvailableRestored: job-0-worker: 2 of 2 pods are available, at least 2 are needed, after a breach of *s")
+
 	// The same exit code counts when nobody has told it to go.
 	for i := range pods {
 		letGo(t, ns, &pods[i], "main", "/done")
 	}
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience)
+	ns.Describes("job", hasSucceeded(2, "Restart Count: 0", "no * ReplicaRestarting: *")...)
 }

@@ -1,8 +1,6 @@
 package kubelet
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -13,7 +11,6 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
-	"github.com/copse-dev/copse/test/framework"
 )
 
 // Containers that exit with 0 make the set Succeeded, and what they wrote can be read then.
@@ -25,6 +22,7 @@ func TestTrainingSucceedsWhenContainersExitWithZero(t *testing.T) {
 		runs("main", "env", "when="+indexVariable+":2", "sleep=3s", "sleep=500ms", "exit=0"),
 	)))
 	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, patience).Status
+	ns.Describes("job", hasSucceeded(3, "Restart Count: 0", "replica 0: attempt 0, Succeeded", "no Warning *")...)
 	if status.SucceededReplicas != 1 || status.RestartCount != 0 {
 		t.Errorf("the status is %+v", status)
 	}
@@ -57,9 +55,8 @@ func TestTrainingFailsWithTheExitCodeOfAContainer(t *testing.T) {
 	// The one that was told to go goes, and the one that failed stays to be read.
 	victim := podOf(t, ns.WaitForPods(1, patience, hasPhase(corev1.PodFailed)), "1")
 	ns.WaitForPods(0, patience, func(pod *corev1.Pod) bool { return pod.UID != victim.UID })
-	if want := victim.Name + " failed (exit code 3) on node " + cluster.RealNode.Name; !strings.Contains(failed.Message, want) {
-		t.Errorf("the message lacks %q: %s", want, failed.Message)
-	}
+	cause := victim.Name + " failed (exit code 3) on node " + cluster.RealNode.Name
+	ns.Describes("job", hasFailed(cause, "Warning PodFailed: "+cause)...)
 }
 
 // A container that takes more memory than its limit is killed by the kernel. The gang is
@@ -86,7 +83,10 @@ func TestTrainingRestartsWhenTheKernelKillsAContainer(t *testing.T) {
 			t.Errorf("%s of attempt %s is still there", pod.Name, pod.Labels[labels.RestartAttempt])
 		}
 	}
-	describes(ns, "exit code 137, OOMKilled", "on node "+cluster.RealNode.Name, "restart 1 of 1", "WorkloadSucceeded")
+	cause := "job-0-worker-1-* failed (exit code 137, OOMKilled) on node " + cluster.RealNode.Name
+	why := "job-0-worker: 2 of 3 pods are available, at least 3 are needed: " + cause
+	ns.Describes("job", hasSucceeded(3, "Warning PodFailed: "+cause, "Warning PodCliqueFailed: "+why, "Normal ReplicaRestarting: replica 0, restart 1 of 1: "+why+"*",
+		"Restarting=False *: replica 0, restart 1 of 1: "+why+"*", "Restart Count: 1", "replica 0: attempt 1, Succeeded")...)
 }
 
 // An init container that fails ends its pod, and the set says so.
@@ -96,26 +96,11 @@ func TestTrainingFailsWhenAnInitContainerFails(t *testing.T) {
 	pod := onRealNode(runs("main", "wait-term"))
 	pod.InitContainers = []corev1.Container{runs("fetch", "sleep=500ms", "when="+indexVariable+":0", "exit=5")}
 	apply(t, ns, set(grovev1alpha1.WorkloadTypeTraining, 2, pod))
-	status := ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetFailed, patience).Status
-	failed := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeFailed)
-	if want := "failed (fetch exit code 5) on node " + cluster.RealNode.Name; failed == nil || !strings.Contains(failed.Message, want) {
-		t.Errorf("condition Failed lacks %q: %+v", want, failed)
-	}
+	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetFailed, patience)
+	cause := "job-0-worker-0-* failed (fetch exit code 5) on node " + cluster.RealNode.Name
+	ns.Describes("job", hasFailed(cause, "Warning PodFailed: "+cause)...)
 }
 
 func hasPhase(phase corev1.PodPhase) func(*corev1.Pod) bool {
 	return func(pod *corev1.Pod) bool { return pod.Status.Phase == phase }
-}
-
-// describes waits until kubectl describe tells a story.
-func describes(ns *framework.Namespace, parts ...string) {
-	ns.Eventually(patience, func(context.Context) error {
-		text := ns.Kubectl("describe", "pcs")
-		for _, part := range parts {
-			if !strings.Contains(text, part) {
-				return fmt.Errorf("describe lacks %q:\n%s", part, text)
-			}
-		}
-		return nil
-	})
 }

@@ -32,13 +32,16 @@ func autoscalingMutants() map[string]mutant {
 			file: ctrl + "replica/controller.go", old: "		return r.showAgain(ctx, obj, want)\n", new: "		_ = want\n		return nil\n",
 		},
 		"autoscaling: the pods of a group are those of its first copy": {
-			file: "pkg/labels/selectors.go", old: "ScalingGroup: name}", new: "ScalingGroup: name, ScalingGroupReplicaIndex: \"0\"}",
+			file: "pkg/labels/selectors.go", old: "ScalingGroupFirstPod: \"true\"}", new: "ScalingGroupFirstPod: \"true\", ScalingGroupReplicaIndex: \"0\"}",
 		},
 		"autoscaling: the pods of a clique are those of its set": {
 			file: gang + "clique.go", old: "labels.PodsOfClique(s.Clique.Name)", new: "labels.PodsOfSet(s.Clique.Name)",
 		},
-		"autoscaling: a metric of pods scales copies, and nobody is told": {
-			file: "pkg/registry/grove/podcliqueset/warnings_scaling.go", old: "		if !isPerCopy(&group.ScaleConfig.Metrics[j]) {\n", new: "		if j < 0 {\n",
+		"autoscaling: every pod of a copy counts as a copy": {
+			file: "pkg/labels/selectors.go", old: "ScalingGroup: name, ScalingGroupFirstPod: \"true\"", new: "ScalingGroup: name",
+		},
+		"autoscaling: every clique of a copy stands for it": {
+			file: "pkg/podspec/podspec.go", old: "c.GroupPods, c.GroupPods == 0", new: "c.GroupPods, true",
 		},
 	}
 }

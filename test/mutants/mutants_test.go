@@ -46,6 +46,7 @@ func TestEveryMistakeIsNoticed(t *testing.T) {
 	maps.Copy(all, groupingMutants())
 	maps.Copy(all, updateMutants())
 	maps.Copy(all, autoscalingMutants())
+	maps.Copy(all, topologyMutants())
 	noticed := 0
 	for name, m := range all {
 		t.Run(name, func(t *testing.T) {

@@ -31,10 +31,10 @@ func schedulingMutants() map[string]mutant {
 			file: sched + "kai/kai.go", old: "want == nothing && !slices.Contains(strings.Split(said, \",\"), field)", new: "want == nothing && !slices.Contains(strings.Split(said, \",\"), field+\"?\")",
 		},
 		"scheduling: an earlier attempt's group stays": {
-			file: sched + "native/native.go", old: "attemptOf(group) >= attemptOf(gang)", new: "attemptOf(group) <= attemptOf(gang)",
+			file: sched + "native/native.go", old: "attemptOf(group) >= attemptOf(podGang)", new: "attemptOf(group) <= attemptOf(podGang)",
 		},
 		"scheduling: the minimum of a group is raised": {
-			file: sched + "native/native.go", old: "gang == nil || gang.MinCount <= needed", new: "gang == nil || gang.MinCount == needed",
+			file: sched + "native/native.go", old: "policy == nil || policy.MinCount <= needed", new: "policy == nil || policy.MinCount == needed",
 		},
 		"scheduling: members that differ are a scheduler's fault": {
 			file: sched + "native/explain.go", old: "	case says(\"all pods in a single pod group should have the same\"):\n		return schedulerv1alpha1.ReasonMemberMismatch\n", new: "",

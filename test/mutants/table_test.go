@@ -97,7 +97,7 @@ func mutants() map[string]mutant {
 			file: gang + "scalinggroup.go", old: "!isGroupUpdating(status) && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining", new: "!isGroupUpdating(status)",
 		},
 		"wasAvailable does not stick": {
-			file: gang + "availability.go", old: "if have >= need && need > 0 && !IsUpdating(status) {\n		status.WasAvailable = true\n	}", new: "status.WasAvailable = have >= need && need > 0 && !IsUpdating(status)",
+			file: gang + "availability.go", old: "if have >= need && need > 0 && !isUpdating(status) {\n		status.WasAvailable = true\n	}", new: "status.WasAvailable = have >= need && need > 0 && !isUpdating(status)",
 		},
 		"what was never available is breached": {
 			file: gang + "availability.go", old: "case !status.WasAvailable && !cannotBecomeAvailable(s.Clique, completed, status):", new: "case false:",

@@ -23,7 +23,7 @@ func updateMutants() map[string]mutant {
 			file: gang + "update_clique.go", old: "ready = max(ready, progress.ReadyReplicas)", new: "ready = max(ready, 0)",
 		},
 		"update: a newer template ends it before its turn": {
-			file: gang + "update.go", old: "return progress != nil && progress.PodCliqueSetGenerationHash == GenerationHash(pcs) && !IsReplicaInTurn(pcs, replica)", new: "return progress != nil && !IsReplicaInTurn(pcs, replica)",
+			file: gang + "update.go", old: "return progress != nil && progress.PodCliqueSetGenerationHash == generationHash(pcs) && !IsReplicaInTurn(pcs, replica)", new: "return progress != nil && !IsReplicaInTurn(pcs, replica)",
 		},
 		"update: old pods that come up again are not seen": {
 			file: gang + "update_clique.go", old: "				status.CurrentPodTemplateHash = ptr.To(other)\n", new: "",
@@ -59,7 +59,7 @@ func updateMutants() map[string]mutant {
 			file: gang + "update.go", old: "	progress.CurrentlyUpdating = []grovev1alpha1.PodCliqueSetReplicaUpdateProgress{{\n		ReplicaIndex: next.index, UpdateStartedAt: metav1.NewTime(now), WasAvailable: next.available,\n	}}\n	return renew(s, next)", new: "	progress.CurrentlyUpdating = []grovev1alpha1.PodCliqueSetReplicaUpdateProgress{{\n		ReplicaIndex: next.index, UpdateStartedAt: metav1.NewTime(now), WasAvailable: next.available,\n	}}\n	return nil",
 		},
 		"update: a breach counts meanwhile": {
-			file: gang + "availability.go", old: "	case IsUpdating(status):\n		return metav1.ConditionUnknown", new: "	case false:\n		return metav1.ConditionUnknown",
+			file: gang + "availability.go", old: "	case isUpdating(status):\n		return metav1.ConditionUnknown", new: "	case false:\n		return metav1.ConditionUnknown",
 		},
 		"update: a size that was scaled is reset": {
 			file: "pkg/controllers/replica/desired.go", old: "		out.Spec.PodSpec = want.Spec.PodSpec\n", new: "		out.Spec.PodSpec, out.Spec.Replicas = want.Spec.PodSpec, want.Spec.Replicas\n",

@@ -1,5 +1,5 @@
 // Package plain runs sets on a cluster that schedules no gangs, as every cluster is where
-// nobody has switched them on.
+// nobody has switched them on, and with topology switched off.
 package plain
 
 import (
@@ -14,6 +14,7 @@ var cluster *framework.Cluster
 
 func TestMain(m *testing.M) {
 	os.Exit(framework.Run(m, func(c *framework.Cluster) { cluster = c }, "--nodes=2",
+		"--copse-manager-args=--topology-aware-scheduling=false",
 		"--component-args=kube-apiserver=--feature-gates=GenericWorkload=false",
 		"--component-args=kube-apiserver=--runtime-config=scheduling.k8s.io/v1beta1=false",
 		"--component-args=kube-scheduler=--feature-gates=GenericWorkload=false",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
@@ -105,6 +106,21 @@ func TestTheControllerManagerSaysWhatTheClusterLacks(t *testing.T) {
 	cluster.Namespace(t).Eventually(time.Minute, func(context.Context) error {
 		if log := cluster.Log(t, "copse-controller-manager"); !strings.Contains(log, "GenericWorkload") {
 			return fmt.Errorf("the log does not name the feature gate:\n%s", log)
+		}
+		return nil
+	})
+}
+
+// With topology switched off a set with a constraint runs as one without, and says so.
+func TestTopologySwitchedOffBlocksNothing(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	ns.Apply(strings.Replace(training, "    cliques:", "    topologyConstraint: {topologyName: gpu, pack: {required: rack}}\n    cliques:", 1))
+	ns.WaitForPods(3, time.Minute, framework.IsReady)
+	ns.Eventually(time.Minute, func(context.Context) error {
+		condition := meta.FindStatusCondition(ns.Set("job").Status.Conditions, grovev1alpha1.ConditionTypeTopologyLevelsUnavailable)
+		if condition == nil || condition.Reason != grovev1alpha1.ReasonTopologyDisabled || !strings.Contains(condition.Message, "--topology-aware-scheduling=false") {
+			return fmt.Errorf("the condition of the set is %+v", condition)
 		}
 		return nil
 	})

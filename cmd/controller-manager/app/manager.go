@@ -176,6 +176,8 @@ func (s *starter) Start(ctx context.Context) error {
 	}
 	nativeGangs := s.gangs.served(ctx)
 	kaiSchedulers := servedKAISchedulers(ctx, s.discovery, s.options.KAISchedulerNames)
+	nativeTopology := nativeGangs && s.options.TopologyAwareScheduling && s.nativeTopology(ctx)
+	kaiTopologies := len(kaiSchedulers) > 0 && s.options.TopologyAwareScheduling && servedKAITopologies(ctx, s.discovery)
 	waiter, err := s.options.waiter()
 	if err != nil {
 		return err
@@ -185,6 +187,9 @@ func (s *starter) Start(ctx context.Context) error {
 		NativeGangs:        nativeGangs,
 		KAISchedulers:      kaiSchedulers,
 		ResourceClaims:     s.resourceClaims,
+		TopologyOff:        !s.options.TopologyAwareScheduling,
+		NativeTopology:     nativeTopology,
+		KAITopologies:      kaiTopologies,
 		ClusterDomain:      s.options.ClusterDomain,
 		UnreadyNodeTimeout: s.options.UnreadyNodeTimeout,
 		Workers:            s.options.Workers,
@@ -201,7 +206,7 @@ func (s *starter) Start(ctx context.Context) error {
 		return err
 	}
 	s.started.Store(true)
-	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs, "kaiSchedulers", kaiSchedulers, "resourceClaims", s.resourceClaims)
+	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs, "nativeTopology", nativeTopology, "kaiSchedulers", kaiSchedulers, "kaiTopologies", kaiTopologies, "resourceClaims", s.resourceClaims)
 	<-ctx.Done()
 	return nil
 }

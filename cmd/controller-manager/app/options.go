@@ -54,6 +54,8 @@ type Options struct {
 	StartGateAPIServer string
 	// KAISchedulerNames are the schedulers that are told of gangs by KAI's groups.
 	KAISchedulerNames []string
+	// TopologyAwareScheduling has gangs placed by the topology constraints of their sets.
+	TopologyAwareScheduling bool
 	// PodGrouper puts pods of any workload into groups, where their namespace asks for it.
 	PodGrouper bool
 	// PodGrouperConfig is the name of the ConfigMap that configures it, in the namespace of
@@ -84,6 +86,7 @@ func NewOptions() *Options {
 		StartGateImage:          "start-gate:latest",
 		StartGateResources:      map[string]string{"cpu": "50m", "memory": "32Mi"},
 		KAISchedulerNames:       []string{"kai-scheduler"},
+		TopologyAwareScheduling: true,
 		PodGrouper:              true,
 		PodGrouperConfig:        "copse-pod-grouper",
 		Workers:                 8,
@@ -111,6 +114,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringToStringVar(&o.StartGateResources, "start-gate-resources", o.StartGateResources, "What that container requests, which is its limit as well: else a pod that is Guaranteed would be Burstable.")
 	fs.StringVar(&o.StartGateAPIServer, "start-gate-api-server", o.StartGateAPIServer, "Host and port at which that container reaches kube-apiserver. Empty for those that Kubernetes gives to every container.")
 	fs.StringSliceVar(&o.KAISchedulerNames, "kai-scheduler-names", o.KAISchedulerNames, "Schedulers that are told of gangs by PodGroups of scheduling.run.ai/v2alpha2, where the cluster has these when this program begins to lead. Empty for none.")
+	fs.BoolVar(&o.TopologyAwareScheduling, "topology-aware-scheduling", o.TopologyAwareScheduling, "Place gangs by the topology constraints of their sets, as far as their scheduler can. Without it pods are placed freely, and the sets say so.")
 	fs.BoolVar(&o.PodGrouper, "pod-grouper", o.PodGrouper, "Put pods of any workload into groups, in namespaces with the label scheduler.grove.io/pod-grouper=enabled.")
 	fs.StringVar(&o.PodGrouperConfig, "pod-grouper-config", o.PodGrouperConfig, "Name of the ConfigMap that configures the pod grouper, in the namespace of the Lease of the leader.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many objects each controller works on at once.")

@@ -79,7 +79,7 @@ func TestFlagsReachTheOptions(t *testing.T) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	options.AddFlags(flags)
 	if err := flags.Parse([]string{
-		"--kubeconfig=file", "--metrics-bind-address=0", "--health-probe-bind-address=:1", "--webhook-bind-address=:2", "--webhook-names=a,::1", "--pod-grouper=false", "--pod-grouper-config=c", "--leader-elect=false", "--leader-election-namespace=n",
+		"--kubeconfig=file", "--metrics-bind-address=0", "--health-probe-bind-address=:1", "--webhook-bind-address=:2", "--webhook-names=a,::1", "--topology-aware-scheduling=false", "--pod-grouper=false", "--pod-grouper-config=c", "--leader-elect=false", "--leader-election-namespace=n",
 		"--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s",
 		"--cluster-domain=d", "--workers=5", "--force-delete-after-node-unready=7m",
 		"--start-gate-image=i", "--start-gate-image-pull-policy=Never", "--start-gate-resources=cpu=1", "--start-gate-api-server=h:1",

@@ -180,7 +180,7 @@ func (c *cluster) reconciler() *Reconciler {
 	}
 	return &Reconciler{
 		Client: c.client, Cache: cache, Live: live, Recorder: c.recorder, Clock: clocktesting.NewFakeClock(now), Pace: pace.New(),
-		Backends: &scheduling.Backends{Others: native.New(c.client)}, ClusterDomain: "cluster.local", Metrics: counters,
+		Backends: &scheduling.Backends{Others: native.New(c.client, false)}, ClusterDomain: "cluster.local", Metrics: counters,
 	}
 }
 

@@ -255,15 +255,21 @@ func (r *Reconciler) record(ctx context.Context, o *observation, decision gang.C
 	// The status that was written is what later writes of this pass build on.
 	clique.ResourceVersion = updated.ResourceVersion
 	clique.Status = updated.Status
-	// Events follow the write that they report. Who looks at the set sees them as well.
-	for _, e := range decision.Events {
+	// Events follow the write that they report.
+	r.announce(o, decision.Events...)
+	return 0, nil
+}
+
+// announce records events. Who looks at the set sees them as well.
+func (r *Reconciler) announce(o *observation, events ...gang.Event) {
+	clique := o.snapshot.Clique
+	for _, e := range events {
 		r.Metrics.Decision(e.Reason)
 		r.Recorder.Eventf(clique, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
 		if o.set != nil {
 			r.Recorder.Eventf(o.set, clique, e.Type, e.Reason, e.Reason, "%s", e.Message)
 		}
 	}
-	return 0, nil
 }
 
 // apply makes and deletes pods, after one look at the set as it is.
@@ -294,7 +300,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 			return err
 		}
 	}
-	errs := []error{r.deletePods(ctx, clique, remove, seen), r.deletePods(ctx, clique, decision.ForceDelete, nil, client.GracePeriodSeconds(0))}
+	errs := []error{r.deletePods(ctx, clique, remove, seen), r.forceDelete(ctx, o, decision.ForceDelete)}
 	if len(decision.Create) > 0 {
 		ok, err := r.isInRecordedAttempt(ctx, o)
 		if ok {

@@ -231,11 +231,11 @@ func TestALostPodIsLookedForOnTheServer(t *testing.T) {
 		"the cache is behind": {[]client.Object{newSet(nil), newPod(0, nil), newPod(1, nil), newPod(2, nil)}, nil},
 		"it is gone": {
 			[]client.Object{newSet(nil), newPod(0, nil), newPod(2, nil)},
-			[]grovev1alpha1.FailedIndex{{Index: 1, Count: 1, LastTime: metav1.NewTime(now), Message: "the pod of index 1 is gone"}},
+			[]grovev1alpha1.FailedIndex{{Index: 1, Count: 1, LastTime: metav1.NewTime(now), Message: "the pod of index 1 of llm-0-worker is gone"}},
 		},
 		"a pod of that name is another's": {
 			[]client.Object{newSet(nil), newPod(0, nil), newPod(1, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }), newPod(2, nil)},
-			[]grovev1alpha1.FailedIndex{{Index: 1, Count: 1, LastTime: metav1.NewTime(now), Message: "the pod of index 1 is gone"}},
+			[]grovev1alpha1.FailedIndex{{Index: 1, Count: 1, LastTime: metav1.NewTime(now), Message: "the pod of index 1 of llm-0-worker is gone"}},
 		},
 	}
 	for name, tc := range tests {
@@ -354,7 +354,7 @@ func TestMembersAloneJoinTheGroup(t *testing.T) {
 func TestASchedulerMayTakeSurplusPodsIntoTheGroup(t *testing.T) {
 	c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(nil), newGang(gangScheduled)}}
 	r := c.reconciler()
-	r.Backends.Others = kai.New(c.client)
+	r.Backends.Others = kai.New(c.client, true)
 	if _, err := r.Reconcile(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}

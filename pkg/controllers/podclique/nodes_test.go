@@ -3,6 +3,7 @@ package podclique
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,12 +65,19 @@ func TestPodsOfDeadNodesAreForced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objects := append([]client.Object{newSet(nil), newClique(allMade), newPod(0, terminatingOn("gpu-17", tc.ago)), newPod(1, nil), newPod(2, nil)}, tc.cached...)
 			c := &cluster{t: t, objects: objects, live: append(slices.Clone(objects), tc.live...)}
-			result, err := c.reconciler().Reconcile(t.Context(), request)
+			reconciler := c.reconciler()
+			told := &recorder{cluster: c}
+			reconciler.Recorder = told
+			result, err := reconciler.Reconcile(t.Context(), request)
 			if err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes of pods", tc.want, c.podWrites())
 			expect(t, "looks again", tc.requeue, result.RequeueAfter)
+			forced := slices.ContainsFunc(told.told, func(event string) bool {
+				return strings.Contains(event, "llm (llm-0-worker) Warning PodForceDeleted: "+podName(0)+" on node gpu-17, which is ") && strings.HasSuffix(event, ": it is force-deleted")
+			})
+			expect(t, "the event of it", len(tc.want) > 0, forced)
 		})
 	}
 	t.Run("by flag, a node that has not been ready for so long", func(t *testing.T) {

@@ -210,3 +210,14 @@ func (r *Reconciler) deletePods(ctx context.Context, clique *grovev1alpha1.PodCl
 	}
 	return group.Wait()
 }
+
+// forceDelete removes pods whose end no kubelet will confirm.
+func (r *Reconciler) forceDelete(ctx context.Context, o *observation, pods []gang.Pod) error {
+	if err := r.deletePods(ctx, o.snapshot.Clique, pods, nil, client.GracePeriodSeconds(0)); err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		r.announce(o, gang.ForceDeletion(o.snapshot, pod))
+	}
+	return nil
+}

@@ -34,9 +34,9 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 		WatchesRawSource(source.Kind(cache, &schedulerv1alpha1.PodGang{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.cliquesOfGang), gangChanged())).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodCliqueSet{},
-			handler.TypedEnqueueRequestsFromMapFunc(r.cliquesOfSet), parentChanged())).
+			handler.TypedEnqueueRequestsFromMapFunc(cliquesOf[*grovev1alpha1.PodCliqueSet](r.Cache)), parentChanged())).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodCliqueScalingGroup{},
-			handler.TypedEnqueueRequestsFromMapFunc(r.cliquesOfGroup), turnsChanged())).
+			handler.TypedEnqueueRequestsFromMapFunc(cliquesOf[*grovev1alpha1.PodCliqueScalingGroup](r.Cache)), turnsChanged())).
 		WatchesRawSource(source.Kind(cache, &grovev1alpha1.PodClique{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.siblings), drained())).
 		WatchesRawSource(source.Kind(cache, &corev1.Node{},
@@ -129,22 +129,17 @@ func (r *Reconciler) cliquesOfGang(ctx context.Context, podGang *schedulerv1alph
 	return requests
 }
 
-func (r *Reconciler) cliquesOfSet(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet) []reconcile.Request {
-	return r.cliquesOf(ctx, pcs)
-}
-
-func (r *Reconciler) cliquesOfGroup(ctx context.Context, group *grovev1alpha1.PodCliqueScalingGroup) []reconcile.Request {
-	return r.cliquesOf(ctx, group)
-}
-
-func (r *Reconciler) cliquesOf(ctx context.Context, owner client.Object) []reconcile.Request {
-	var cliques grovev1alpha1.PodCliqueList
-	if err := r.Cache.List(ctx, &cliques, index.OwnedBy(owner.GetNamespace(), owner.GetUID())...); err != nil {
-		return nil
+// cliquesOf are the cliques of an owner: of a set, or of a scaling group.
+func cliquesOf[T client.Object](cache client.Reader) handler.TypedMapFunc[T, reconcile.Request] {
+	return func(ctx context.Context, owner T) []reconcile.Request {
+		var cliques grovev1alpha1.PodCliqueList
+		if err := cache.List(ctx, &cliques, index.OwnedBy(owner.GetNamespace(), owner.GetUID())...); err != nil {
+			return nil
+		}
+		requests := make([]reconcile.Request, 0, len(cliques.Items))
+		for i := range cliques.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cliques.Items[i])})
+		}
+		return requests
 	}
-	requests := make([]reconcile.Request, 0, len(cliques.Items))
-	for i := range cliques.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cliques.Items[i])})
-	}
-	return requests
 }

@@ -141,5 +141,5 @@ func TestTheCliquesOfGangsAndSets(t *testing.T) {
 	expect(t, "of a scaled gang", []string{"scaled"}, namesOf(r.cliquesOfGang(t.Context(), gang("llm-0-g-0", "0"))))
 	expect(t, "of a gang that nothing owns", []string(nil), namesOf(r.cliquesOfGang(t.Context(), newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels[labels.ReplicaIndex] = "0" }))))
 	expect(t, "of a gang of no replica", []string(nil), namesOf(r.cliquesOfGang(t.Context(), gang("llm-0", "x"))))
-	expect(t, "of a set", []string{"base", "of-another-replica", "scaled"}, namesOf(r.cliquesOfSet(t.Context(), newSet(nil))))
+	expect(t, "of a set", []string{"base", "of-another-replica", "scaled"}, namesOf(cliquesOf[*grovev1alpha1.PodCliqueSet](r.Cache)(t.Context(), newSet(nil))))
 }

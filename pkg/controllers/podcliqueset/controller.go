@@ -26,6 +26,7 @@ import (
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/controllers/internal/live"
 	"github.com/copse-dev/copse/pkg/controllers/internal/pace"
+	"github.com/copse-dev/copse/pkg/controllers/internal/topology"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/metrics"
@@ -44,6 +45,8 @@ type Reconciler struct {
 	Metrics  *metrics.Metrics
 	// ResourceClaims says that the cluster serves them.
 	ResourceClaims bool
+	// Topology says what the constraints of sets speak of.
+	Topology topology.Source
 }
 
 // Reconcile writes the status of one set, or lets a deleted one go.
@@ -178,6 +181,9 @@ func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSe
 	}
 	var err error
 	if o.snapshot.Claims, err = r.claims(ctx, pcs); err != nil {
+		return nil, err
+	}
+	if o.snapshot.Topology, err = r.Topology.Of(ctx, r.Client, pcs); err != nil {
 		return nil, err
 	}
 	if !isFailing(pcs) {

@@ -18,6 +18,7 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/topology"
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
@@ -45,7 +46,22 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 		b = b.WatchesRawSource(source.Kind(cache, &resourcev1.ResourceClaimTemplate{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.setsOfTemplate), cameOrWent()))
 	}
+	if !r.Topology.Off {
+		b = b.WatchesRawSource(source.Kind(cache, &grovev1alpha1.ClusterTopologyBinding{},
+			handler.TypedEnqueueRequestsFromMapFunc(setsOfBinding(cache)), topology.LevelsChanged()))
+	}
 	return b.Complete(r)
+}
+
+// setsOfBinding are the sets whose constraints name a topology.
+func setsOfBinding(cache client.Reader) handler.TypedMapFunc[*grovev1alpha1.ClusterTopologyBinding, reconcile.Request] {
+	return func(ctx context.Context, binding *grovev1alpha1.ClusterTopologyBinding) []reconcile.Request {
+		var out []reconcile.Request
+		for _, pcs := range topology.SetsOf(ctx, cache, binding) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pcs)})
+		}
+		return out
+	}
 }
 
 // setOf is the set that owns a child.

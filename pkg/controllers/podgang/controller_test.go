@@ -21,6 +21,7 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/scheduling"
 )
@@ -43,6 +44,7 @@ type backend struct {
 }
 
 func (*backend) Name() string                                           { return "fake" }
+func (*backend) Topology() gang.TopologySupport                         { return gang.TopologySupport{} }
 func (*backend) PreparePod(*corev1.Pod, *schedulerv1alpha1.PodGang)     {}
 func (*backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
 

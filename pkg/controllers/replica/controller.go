@@ -29,6 +29,7 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/controllers/internal/live"
+	"github.com/copse-dev/copse/pkg/controllers/internal/topology"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 )
@@ -51,6 +52,8 @@ type Reconciler struct {
 	Clock    clock.Clock
 	// ResourceClaims says that the cluster serves them.
 	ResourceClaims bool
+	// Topology says what the constraints of sets speak of.
+	Topology topology.Source
 
 	// queue is the controller's own, for deadlines of passes that have failed.
 	queue delayer
@@ -72,6 +75,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, 
 	}
 	have, err := r.observe(ctx, pcs, key)
 	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if have.topology, err = r.Topology.Of(ctx, r.Client, pcs); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := r.shutGate(ctx, pcs, key, have); err != nil {
@@ -110,6 +116,9 @@ func (r *Reconciler) carryOut(ctx context.Context, pcs *grovev1alpha1.PodCliqueS
 	if ok, err := r.cliquesAgree(ctx, have, p); err != nil || !ok {
 		return false, err
 	}
+	if ok, err := r.topologyAgrees(ctx, pcs, have, p); err != nil || !ok {
+		return false, err
+	}
 	return true, r.apply(ctx, pcs, p)
 }
 
@@ -141,6 +150,29 @@ func (r *Reconciler) groupsAgree(ctx context.Context, have observed, p plan) (bo
 			log.FromContext(ctx).V(1).Info("The cached scaling group is out of date", "group", name)
 			return false, nil
 		}
+	}
+	return true, nil
+}
+
+// topologyAgrees says that gangs which the plan makes or changes are placed by the levels that
+// there are: some schedulers place a gang by what it was made with for as long as it lives,
+// and a set may come with its topology.
+func (r *Reconciler) topologyAgrees(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, have observed, p plan) (bool, error) {
+	isGang := func(obj client.Object) bool {
+		_, ok := obj.(*schedulerv1alpha1.PodGang)
+		return ok
+	}
+	if !slices.ContainsFunc(p.create, isGang) && !slices.ContainsFunc(p.update, isGang) {
+		return true, nil
+	}
+	current, err := r.Topology.Of(ctx, r.Live, pcs)
+	if err != nil {
+		return false, err
+	}
+	if !topology.Same(have.topology, current) {
+		// The event of the binding comes here again.
+		log.FromContext(ctx).V(1).Info("The cached topology is out of date", "set", pcs.Name)
+		return false, nil
 	}
 	return true, nil
 }

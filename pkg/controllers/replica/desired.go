@@ -115,7 +115,7 @@ func updatedClique(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedClique
 	attempt := max(desiredAttempt(pcs, expected, group), clique.Spec.Attempt)
 	raised := attempt > clique.Spec.Attempt
 	// Whatever makes all its pods anew in the middle of an update makes them from the new template.
-	takes := gang.TakesTemplate(pcs, expected.Replica, group, expected.Copy, expected.Group != nil) ||
+	takes := gang.TakesTemplate(pcs, expected, group) ||
 		(raised && gang.IsReplicaInTurn(pcs, expected.Replica))
 	takes = takes && gang.PodTemplateHash(clique) != gang.TemplateHash(pcs, expected.Template.Name)
 	config := expected.Template.Spec.AutoScalingConfig
@@ -141,7 +141,8 @@ func desiredAttempt(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedCliqu
 // minimum: their names follow from the cliques' UIDs. A member that is held keeps what the
 // gang that exists in the same attempt says of it; complete is false when there is none. Its
 // priority class changes with an attempt that an update begins: pods of one gang have the same.
-func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan, existing *schedulerv1alpha1.PodGang) (out *schedulerv1alpha1.PodGang, complete bool) {
+// Its placement follows the topology, but with schedulers that do not change their mind.
+func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan, existing *schedulerv1alpha1.PodGang, topology gang.Topology) (out *schedulerv1alpha1.PodGang, complete bool) {
 	gangLabels := labels.ForReplica(plan.name, pcs.Name, labels.ComponentPodGang, replica)
 	gangLabels[labels.RestartAttempt] = labels.Index(plan.attempt)
 	if scheduler := schedulerOf(plan); len(validation.IsValidLabelValue(scheduler)) == 0 {
@@ -159,7 +160,7 @@ func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan,
 		},
 		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: priorityOf(pcs, plan)},
 	}
-	if existing != nil && (gang.GangAttempt(existing) >= plan.attempt || !gang.TakesTemplate(pcs, replica, nil, 0, false)) {
+	if existing != nil && (gang.GangAttempt(existing) >= plan.attempt || !gang.ReplicaTakesTemplate(pcs, replica)) {
 		out.Spec.PriorityClassName = existing.Spec.PriorityClassName
 	}
 	carry(out, pcs)
@@ -174,7 +175,31 @@ func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan,
 		}
 		out.Spec.PodGroups = append(out.Spec.PodGroups, group)
 	}
+	placement := gang.PlaceGang(pcs, topology, expectedOf(plan))
+	if existing != nil && gang.GangAttempt(existing) >= plan.attempt && topology.Support.Fixed {
+		placement = gang.PlacementOf(existing, out.Spec.PodGroups)
+	}
+	placement.Apply(&out.Spec)
+	nameTopology(out, placement.Name)
 	return out, true
+}
+
+func expectedOf(plan *gangPlan) []gang.ExpectedClique {
+	out := make([]gang.ExpectedClique, 0, len(plan.members))
+	for _, member := range plan.members {
+		out = append(out, member.expected)
+	}
+	return out
+}
+
+// nameTopology says on a gang how its scheduler knows the topology; nothing when the name is
+// empty.
+func nameTopology(podGang *schedulerv1alpha1.PodGang, name string) {
+	if name == "" {
+		delete(podGang.Annotations, labels.TopologyName)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&podGang.ObjectMeta, labels.TopologyName, name)
 }
 
 // schedulerOf is the scheduler of a gang: all its pods have the same.

@@ -222,7 +222,7 @@ func TestDesiredGang(t *testing.T) {
 		for _, clique := range members {
 			plan.members = append(plan.members, gangMember{clique: clique})
 		}
-		podGang, complete := desiredGang(newSet(), 1, plan, nil)
+		podGang, complete := desiredGang(newSet(), 1, plan, nil, gang.Topology{})
 		if !complete {
 			t.Errorf("gang %s is not complete", name)
 		}
@@ -250,7 +250,7 @@ func TestAGangHasThePriorityOfItsPods(t *testing.T) {
 				member.Spec.PodSpec.PriorityClassName = class
 				plan.members = append(plan.members, gangMember{clique: member})
 			}
-			podGang, _ := desiredGang(pcs, 1, plan, nil)
+			podGang, _ := desiredGang(pcs, 1, plan, nil, gang.Topology{})
 			expect(t, "class", tc.want, podGang.Spec.PriorityClassName)
 		})
 	}
@@ -261,7 +261,7 @@ func TestAGangIsLabelledWithItsScheduler(t *testing.T) {
 	for scheduler, want := range map[string]string{"": "default-scheduler", "mine": "mine", strings.Repeat("long.", 20) + "er": ""} {
 		member := &grovev1alpha1.PodClique{}
 		member.Spec.PodSpec.SchedulerName = scheduler
-		podGang, _ := desiredGang(newSet(), 1, &gangPlan{name: "llm-1", base: "llm-1", members: []gangMember{{clique: member}}}, nil)
+		podGang, _ := desiredGang(newSet(), 1, &gangPlan{name: "llm-1", base: "llm-1", members: []gangMember{{clique: member}}}, nil, gang.Topology{})
 		expect(t, "label for scheduler "+scheduler, want, podGang.Labels[labels.SchedulerName])
 	}
 }

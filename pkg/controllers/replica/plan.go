@@ -37,6 +37,8 @@ type observed struct {
 	claimTemplates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 	// servesClaims says that the cluster knows claims.
 	servesClaims bool
+	// topology is what the set's constraints speak of.
+	topology gang.Topology
 }
 
 // plan is what to write. Objects to create come before those that depend on them; what
@@ -179,7 +181,7 @@ func planCliques(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 			clique = updated
 			p.update = append(p.update, clique)
 		}
-		own.members = append(own.members, gangMember{clique: clique, held: held[want.Name]})
+		own.members = append(own.members, gangMember{expected: want, clique: clique, held: held[want.Name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.cliques)) {
 		if clique := have.cliques[name]; !wanted[name] && belongsToKnownGroup(clique, have) {
@@ -262,8 +264,9 @@ type gangPlan struct {
 
 // gangMember is a PodClique of a gang. One that is held makes no pods yet.
 type gangMember struct {
-	clique *grovev1alpha1.PodClique
-	held   bool
+	expected gang.ExpectedClique
+	clique   *grovev1alpha1.PodClique
+	held     bool
 }
 
 // gangPlans are those of a replica, in the order in which their cliques are expected.
@@ -290,7 +293,7 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 			continue
 		}
 		podGang := have.gangs[own.name]
-		want, complete := desiredGang(pcs, replica, own, podGang)
+		want, complete := desiredGang(pcs, replica, own, podGang, have.topology)
 		if !complete {
 			continue
 		}
@@ -309,6 +312,7 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 		updated.Spec = want.Spec
 		metav1.SetMetaDataLabel(&updated.ObjectMeta, labels.RestartAttempt, want.Labels[labels.RestartAttempt])
 		carry(updated, want)
+		nameTopology(updated, want.Annotations[labels.TopologyName])
 		p.update = append(p.update, updated)
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.gangs)) {
@@ -321,6 +325,7 @@ func planGangs(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have obs
 // isAsWanted says that a gang needs no update.
 func isAsWanted(podGang, want *schedulerv1alpha1.PodGang) bool {
 	return apiequality.Semantic.DeepEqual(podGang.Spec, want.Spec) && carriesSame(podGang, want) &&
+		podGang.Annotations[labels.TopologyName] == want.Annotations[labels.TopologyName] &&
 		podGang.Labels[labels.RestartAttempt] == want.Labels[labels.RestartAttempt]
 }
 

@@ -23,6 +23,7 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/controllers/internal/topology"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
@@ -62,7 +63,20 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[
 			WatchesRawSource(source.TypedKind(cache, &resourcev1.ResourceClaimTemplate{},
 				handler.TypedEnqueueRequestsFromMapFunc(r.keysOfTemplate), templateCame()))
 	}
+	if !r.Topology.Off {
+		b = b.WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.ClusterTopologyBinding{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.keysOfBinding), topology.LevelsChanged()))
+	}
 	return b.Complete(r)
+}
+
+// keysOfBinding are the replicas of the sets whose constraints name a topology.
+func (r *Reconciler) keysOfBinding(ctx context.Context, binding *grovev1alpha1.ClusterTopologyBinding) []Key {
+	var keys []Key
+	for _, pcs := range topology.SetsOf(ctx, r.Cache, binding) {
+		keys = append(keys, r.keysOfSet(ctx, pcs)...)
+	}
+	return keys
 }
 
 // keyOfGate is the replica of a clique, if there is a gate for its pods.

@@ -19,9 +19,6 @@ import (
 // defaultQueue is KAI's own queue of workloads that name none.
 const defaultQueue = "default-queue"
 
-// topologyName is Grove's annotation of PodGangs for the topology of their levels.
-const topologyName = "grove.io/topology-name"
-
 // saidAnnotation names the fields of a group that its gang has said something about: without
 // a word of the gang's they are reset, and others are people's.
 const saidAnnotation = "scheduler.grove.io/said-by-gang"
@@ -95,7 +92,7 @@ func subGroupsOf(podGang *schedulerv1alpha1.PodGang, needed map[string]int32) []
 	parentOf := map[string]string{}
 	for _, config := range podGang.Spec.TopologyConstraintGroupConfigs {
 		placed := placement(podGang, config.TopologyConstraint)
-		name := podgrouper.SubGroupName(config.Name)
+		name := parentName(podGang, config.Name)
 		if placed == nil {
 			continue
 		}
@@ -119,6 +116,18 @@ func subGroupsOf(podGang *schedulerv1alpha1.PodGang, needed map[string]int32) []
 		leaves = append(leaves, leaf)
 	}
 	return append(parents, leaves...)
+}
+
+// parentName is the name of the subgroup above others. A clique may have the name that a copy
+// of a scaling group has.
+func parentName(podGang *schedulerv1alpha1.PodGang, config string) string {
+	name := podgrouper.SubGroupName(config)
+	for _, group := range podGang.Spec.PodGroups {
+		if podgrouper.SubGroupName(group.Name) == name {
+			return podgrouper.SubGroupName(config + "-" + naming.Hash(config))
+		}
+	}
+	return name
 }
 
 // sumOf is the minimum of a whole group: that of its leaves.
@@ -172,7 +181,7 @@ func placement(podGang *schedulerv1alpha1.PodGang, constraint *schedulerv1alpha1
 	if constraint == nil || constraint.PackConstraint == nil {
 		return nil
 	}
-	name := podGang.Annotations[topologyName]
+	name := podGang.Annotations[labels.TopologyName]
 	if name == "" {
 		name = podGang.Annotations[podgrouper.TopologyAnnotation]
 	}

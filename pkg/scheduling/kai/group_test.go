@@ -204,4 +204,28 @@ func TestACopyIsDeep(t *testing.T) {
 	group.Spec.SubGroups[0].TopologyConstraint.Topology, group.Spec.SubGroups[1].Name = "x", "x"
 	group.Status.SchedulingConditions[0].Reasons[0].Reason = "x"
 	expect(t, "the original", *full(), list.Items[0])
+
+	topologies := &TopologyList{Items: []Topology{{ObjectMeta: metav1.ObjectMeta{Name: "t", Labels: map[string]string{"a": "b"}}, Spec: TopologySpec{Levels: []TopologyLevel{{NodeLabel: "zone"}}}}}}
+	same, ok := topologies.DeepCopyObject().(*TopologyList)
+	if !ok {
+		t.Fatal("a copy of a list is no list")
+	}
+	expect(t, "copy", topologies, same)
+	same.Items[0].Labels["a"], same.Items[0].Spec.Levels[0].NodeLabel = "x", "x"
+	expect(t, "keys of the original", []string{"zone"}, topologies.Items[0].Keys())
+	expect(t, "label of the original", "b", topologies.Items[0].Labels["a"])
+}
+
+// A clique may have the name of a copy of a scaling group; subgroups have one name each.
+func TestTheSubgroupOfACopyHasANameOfItsOwn(t *testing.T) {
+	podGang := newGang(func(g *schedulerv1alpha1.PodGang) {
+		g.Annotations = map[string]string{"grove.io/topology-name": "cluster"}
+		g.Spec.TopologyConstraintGroupConfigs = []schedulerv1alpha1.TopologyConstraintGroupConfig{
+			{Name: "llm-0-leader", PodGroupNames: []string{"llm-0-worker"}, TopologyConstraint: pack("example.com/rack", "")},
+		}
+	})
+	parts := desiredGroup(podGang, allNeeded()).Spec.SubGroups
+	if len(parts) != 3 || parts[0].Name == "llm-0-leader" || parts[1].Name != "llm-0-leader" || ptr.Deref(parts[2].Parent, "") != parts[0].Name {
+		t.Errorf("subgroups are %+v", parts)
+	}
 }

@@ -31,17 +31,29 @@ const OwnerIndex = "metadata.controllerUID"
 // Backend is the back end.
 type Backend struct {
 	client client.Client
+	// topologies says that the cluster has KAI's topologies.
+	topologies bool
 }
 
 var _ scheduling.Backend = &Backend{}
 
 // New returns the back end. The cache behind c has to index PodGroups by OwnerIndex.
-func New(c client.Client) *Backend {
-	return &Backend{client: c}
+// topologies says whether the cluster has KAI's topologies: without them a gang with a
+// constraint would never be placed.
+func New(c client.Client, topologies bool) *Backend {
+	return &Backend{client: c, topologies: topologies}
 }
 
 // Name of the back end.
 func (*Backend) Name() string { return "kai" }
+
+// Topology says that KAI keeps all constraints, where the cluster has its topologies.
+func (b *Backend) Topology() gang.TopologySupport {
+	if !b.topologies {
+		return gang.TopologySupport{Lacks: fmt.Sprintf("the cluster does not serve KAI's %s of %s", TopologyResource, TopologyGroupVersion)}
+	}
+	return gang.TopologySupport{Gangs: true, Parts: true}
+}
 
 // PreparePod puts a pod into the subgroup of its clique, and keeps groupers off it. Whatever
 // a template says under these keys is overwritten: who is in a gang is not its to say.
@@ -68,7 +80,7 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 	if err != nil {
 		return err
 	}
-	want := desiredGroup(podGang, gang.MembersNeededByGroup(podGang, cliques))
+	want := desiredGroup(b.told(podGang), gang.MembersNeededByGroup(podGang, cliques))
 	var current *PodGroup
 	for i := range groups.Items {
 		group := &groups.Items[i]
@@ -94,6 +106,16 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 		return fmt.Errorf("create KAI's PodGroup %s: %w", want.Name, err)
 	}
 	return nil
+}
+
+// told is a gang as KAI is told of it: without constraints that it could not keep.
+func (b *Backend) told(podGang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
+	if b.topologies || podGang.Annotations[labels.TopologyName] == "" {
+		return podGang
+	}
+	out := podGang.DeepCopy()
+	gang.GangPlacement{}.Apply(&out.Spec)
+	return out
 }
 
 func (b *Backend) cliquesOf(ctx context.Context, podGang *schedulerv1alpha1.PodGang) (map[string]*grovev1alpha1.PodClique, error) {

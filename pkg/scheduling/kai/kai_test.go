@@ -71,7 +71,7 @@ func worker(replicas int32, completed string) *grovev1alpha1.PodClique {
 
 func TestPreparePodPutsAPodIntoTheSubGroupOfItsClique(t *testing.T) {
 	podGang := newGang(nil)
-	for what, prepare := range map[string]func(*corev1.Pod, *schedulerv1alpha1.PodGang){"a member": New(nil).PreparePod, "a surplus pod": New(nil).PrepareSurplus} {
+	for what, prepare := range map[string]func(*corev1.Pod, *schedulerv1alpha1.PodGang){"a member": New(nil, true).PreparePod, "a surplus pod": New(nil, true).PrepareSurplus} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			// A template's own words do not count.
 			Labels:      map[string]string{labels.PodClique: "llm-0-worker", "kai.scheduler/subgroup-name": "mine", "user": "kept"},
@@ -134,12 +134,12 @@ func TestSync(t *testing.T) {
 					return errors.New("an update would undo what others write")
 				},
 			}, tc.objects...)
-			if err := New(c).Sync(t.Context(), newGang(tc.gang), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), 4); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes", tc.wantWrites, writes)
 			writes = nil
-			if err := New(c).Sync(t.Context(), newGang(tc.gang), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), 4); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes when nothing has changed", []string(nil), writes)
@@ -234,7 +234,7 @@ func TestAGroupFollowsItsGang(t *testing.T) {
 					return c.Patch(ctx, obj, patch, opts...)
 				},
 			}, tc.group, tc.clique)
-			if err := New(c).Sync(t.Context(), newGang(tc.gang), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), 4); err != nil {
 				t.Fatal(err)
 			}
 			group := &PodGroup{}
@@ -306,7 +306,7 @@ func TestSyncErrors(t *testing.T) {
 	}
 	for what, tc := range tests {
 		t.Run(what, func(t *testing.T) {
-			err := New(newClient(t, tc.funcs, tc.objects...)).Sync(t.Context(), newGang(tc.gang), 4)
+			err := New(newClient(t, tc.funcs, tc.objects...), true).Sync(t.Context(), newGang(tc.gang), 4)
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -326,7 +326,7 @@ func TestAPatchNamesWhatItChanges(t *testing.T) {
 			return err
 		},
 	}, groupOf(nil, func(g *PodGroup) { g.Annotations["kai.scheduler/stale-podgroup-timestamp"] = "t" }), worker(3, "0"))
-	if err := New(c).Sync(t.Context(), newGang(placedOnce), 4); err != nil {
+	if err := New(c, true).Sync(t.Context(), newGang(placedOnce), 4); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "patch", `{"metadata":{"resourceVersion":"999"},"spec":{"minMember":3,"subGroups":[{"minMember":1,"name":"llm-0-leader"},{"minMember":2,"name":"llm-0-worker"}]}}`, data)
@@ -376,7 +376,7 @@ func TestObserve(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Untold, tc.want.AllOrNothing = true, true
-			got, err := New(newClient(t, interceptor.Funcs{}, tc.objects...)).Observe(t.Context(), newGang(tc.gang))
+			got, err := New(newClient(t, interceptor.Funcs{}, tc.objects...), true).Observe(t.Context(), newGang(tc.gang))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -392,12 +392,39 @@ func TestObserve(t *testing.T) {
 				}
 				return c.Get(ctx, key, obj, opts...)
 			}})
-			got, err := New(c).Observe(t.Context(), newGang(nil))
+			got, err := New(c, true).Observe(t.Context(), newGang(nil))
 			if err == nil || err.Error() != what {
 				t.Errorf("got error %v", err)
 			}
 			// What cannot be read is not called missing.
 			expect(t, "observation", scheduling.Observation{}, got)
 		})
+	}
+}
+
+// Without KAI's topologies a gang with a constraint would wait for ever.
+func TestConstraintsAreToldWhereTheClusterHasTopologies(t *testing.T) {
+	constrained := newGang(func(g *schedulerv1alpha1.PodGang) {
+		g.Annotations = map[string]string{labels.TopologyName: "cluster"}
+		g.Spec.TopologyConstraint = pack("example.com/rack", "")
+		g.Spec.PodGroups[0].TopologyConstraint = pack("example.com/host", "")
+	})
+	for _, topologies := range []bool{true, false} {
+		c := newClient(t, interceptor.Funcs{})
+		backend, before := New(c, topologies), constrained.DeepCopy()
+		if err := backend.Sync(t.Context(), constrained, 4); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "the gang that was read", before, constrained)
+		group := &PodGroup{}
+		if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: groupName(constrained)}, group); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "the whole is told", topologies, group.Spec.TopologyConstraint != nil)
+		expect(t, "a part is told", topologies, group.Spec.SubGroups[0].TopologyConstraint != nil)
+		support := backend.Topology()
+		expect(t, "the scheduler keeps constraints", topologies, support.Gangs && support.Parts)
+		expect(t, "what it lacks is told", !topologies, support.Lacks != "")
+		expect(t, "a gang keeps its constraints", false, support.Fixed)
 	}
 }

@@ -16,10 +16,12 @@ const Resource = "podgroups"
 // GroupVersion is that of KAI's groups.
 var GroupVersion = schema.GroupVersion{Group: "scheduling.run.ai", Version: "v2alpha2"}
 
-// AddToScheme registers KAI's groups.
+// AddToScheme registers KAI's groups and topologies.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &PodGroup{}, &PodGroupList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
+	scheme.AddKnownTypes(TopologyGroupVersion, &Topology{}, &TopologyList{})
+	metav1.AddToGroupVersion(scheme, TopologyGroupVersion)
 	return nil
 }
 

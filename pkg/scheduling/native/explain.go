@@ -23,10 +23,10 @@ func Explain(group *schedulingv1beta1.PodGroup) []schedulerv1alpha1.Unschedulabl
 	if condition == nil || condition.Status == metav1.ConditionTrue {
 		return nil
 	}
-	return []schedulerv1alpha1.UnschedulableExplanation{{Reason: reasonOf(condition), Message: condition.Message}}
+	return []schedulerv1alpha1.UnschedulableExplanation{{Reason: reasonOf(group, condition), Message: condition.Message}}
 }
 
-func reasonOf(condition *metav1.Condition) string {
+func reasonOf(group *schedulingv1beta1.PodGroup, condition *metav1.Condition) string {
 	says := func(text string) bool { return strings.Contains(condition.Message, text) }
 	switch {
 	case says("all pods in a single pod group should have the same"):
@@ -35,8 +35,27 @@ func reasonOf(condition *metav1.Condition) string {
 		return schedulerv1alpha1.ReasonSchedulerError
 	case says("found a placement for podgroup, preempting"), says("ongoing preemption on nominated nodes"):
 		return schedulerv1alpha1.ReasonPreemptionPending
-	case says("placements are available"):
+	// No domain has room, or no node has the label. Groups without a topology have one placement
+	// as well, which is anywhere.
+	case hasTopology(group) && (says("placements are available") || says("no feasible placements found")):
 		return schedulerv1alpha1.ReasonTopologyUnsatisfied
 	}
 	return schedulerv1alpha1.ReasonNotEnoughResources
+}
+
+// hasTopology says that all pods of a group have to share the value of a node label.
+func hasTopology(group *schedulingv1beta1.PodGroup) bool {
+	constraints := group.Spec.SchedulingConstraints
+	return constraints != nil && len(constraints.Topology) > 0
+}
+
+// inDomain tells what is missing in the domain that a group is in: pods that replace others
+// are placed nowhere else.
+func inDomain(why []schedulerv1alpha1.UnschedulableExplanation) []schedulerv1alpha1.UnschedulableExplanation {
+	for i := range why {
+		if why[i].Reason == schedulerv1alpha1.ReasonNotEnoughResources {
+			why[i].Reason = schedulerv1alpha1.ReasonTopologyUnsatisfied
+		}
+	}
+	return why
 }

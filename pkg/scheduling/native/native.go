@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/pkg/scheduling"
@@ -29,24 +30,36 @@ const OwnerIndex = "metadata.controllerUID"
 // Backend is the native back end.
 type Backend struct {
 	client client.Client
+	// topology says that the cluster's groups have a topology.
+	topology bool
 }
 
 var _ scheduling.Backend = &Backend{}
 
-// New returns the back end. The cache behind c has to index PodGroups by OwnerIndex.
-func New(c client.Client) *Backend {
-	return &Backend{client: c}
+// New returns the back end. The cache behind c has to index PodGroups by OwnerIndex. topology
+// says whether the cluster's groups have a topology.
+func New(c client.Client, topology bool) *Backend {
+	return &Backend{client: c, topology: topology}
 }
 
 // Name of the back end.
 func (*Backend) Name() string { return "native" }
 
+// Topology says that a group keeps one level that is required of all its pods, where the
+// feature gate TopologyAwareWorkloadScheduling is on. It cannot be changed.
+func (b *Backend) Topology() gang.TopologySupport {
+	if !b.topology {
+		return gang.TopologySupport{Lacks: "kube-apiserver drops the topology of PodGroups, as the feature gate TopologyAwareWorkloadScheduling is off", Fixed: true}
+	}
+	return gang.TopologySupport{Gangs: true, Fixed: true}
+}
+
 // PreparePod puts a pod into the gang's group, which may be created later than the pod, and
 // gives it the group's priority class: one of another is never placed. The set's may be new,
 // and reach this gang only with its next attempt.
-func (*Backend) PreparePod(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) {
-	pod.Spec.PriorityClassName = gang.Spec.PriorityClassName
-	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))}
+func (*Backend) PreparePod(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang) {
+	pod.Spec.PriorityClassName = podGang.Spec.PriorityClassName
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(podGang))}
 }
 
 // PrepareSurplus does nothing: such a pod is placed alone (D23).
@@ -55,12 +68,12 @@ func (*Backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
 // Sync creates the group of the gang's attempt, or lowers what it has to hold at least, and
 // deletes those of earlier attempts. One of a later attempt is another leader's, who knows
 // more.
-func (b *Backend) Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang, needed int32) error {
+func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed int32) error {
 	groups := &schedulingv1beta1.PodGroupList{}
-	if err := b.client.List(ctx, groups, client.InNamespace(gang.Namespace), client.MatchingFields{OwnerIndex: string(gang.UID)}); err != nil {
-		return fmt.Errorf("list the PodGroups of PodGang %s: %w", gang.Name, err)
+	if err := b.client.List(ctx, groups, client.InNamespace(podGang.Namespace), client.MatchingFields{OwnerIndex: string(podGang.UID)}); err != nil {
+		return fmt.Errorf("list the PodGroups of PodGang %s: %w", podGang.Name, err)
 	}
-	want := desiredGroup(gang, needed)
+	want := desiredGroup(podGang, needed, b.topology)
 	var current *schedulingv1beta1.PodGroup
 	for i := range groups.Items {
 		group := &groups.Items[i]
@@ -68,7 +81,7 @@ func (b *Backend) Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang, nee
 			current = group
 			continue
 		}
-		if group.DeletionTimestamp != nil || attemptOf(group) >= attemptOf(gang) {
+		if group.DeletionTimestamp != nil || attemptOf(group) >= attemptOf(podGang) {
 			continue
 		}
 		if err := b.client.Delete(ctx, group, client.Preconditions{UID: &group.UID}); client.IgnoreNotFound(err) != nil {
@@ -88,7 +101,7 @@ func (b *Backend) Sync(ctx context.Context, gang *schedulerv1alpha1.PodGang, nee
 // finished count for it no more, and it would hold back a replacement for ever
 // (kubernetes/kubernetes#142330).
 func (b *Backend) lower(ctx context.Context, group *schedulingv1beta1.PodGroup, needed int32) error {
-	if gang := group.Spec.SchedulingPolicy.Gang; gang == nil || gang.MinCount <= needed {
+	if policy := group.Spec.SchedulingPolicy.Gang; policy == nil || policy.MinCount <= needed {
 		return nil
 	}
 	// The version keeps a pass that is behind from raising what another has lowered.
@@ -102,54 +115,63 @@ func (b *Backend) lower(ctx context.Context, group *schedulingv1beta1.PodGroup, 
 
 // Observe reads the conditions of the gang's group. The scheduler says nothing while pods
 // are missing or one of them is held by a gate, so those are counted.
-func (b *Backend) Observe(ctx context.Context, gang *schedulerv1alpha1.PodGang) (scheduling.Observation, error) {
+func (b *Backend) Observe(ctx context.Context, podGang *schedulerv1alpha1.PodGang) (scheduling.Observation, error) {
 	group := &schedulingv1beta1.PodGroup{}
-	err := b.client.Get(ctx, types.NamespacedName{Namespace: gang.Namespace, Name: groupName(gang)}, group)
+	err := b.client.Get(ctx, types.NamespacedName{Namespace: podGang.Namespace, Name: groupName(podGang)}, group)
 	if apierrors.IsNotFound(err) {
 		return scheduling.Observation{Why: []schedulerv1alpha1.UnschedulableExplanation{
 			{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: "the scheduler's group of this gang does not exist"},
 		}}, nil
 	}
 	if err != nil {
-		return scheduling.Observation{}, fmt.Errorf("read PodGroup %s: %w", groupName(gang), err)
+		return scheduling.Observation{}, fmt.Errorf("read PodGroup %s: %w", groupName(podGang), err)
 	}
 	out := scheduling.Observation{Scheduled: IsScheduled(group), Why: Explain(group)}
-	if out.Scheduled || len(out.Why) > 0 {
+	if len(out.Why) > 0 || (out.Scheduled && !hasTopology(group)) {
 		return out, nil
 	}
-	members, err := scheduling.Members(ctx, b.client, gang)
+	members, err := scheduling.Members(ctx, b.client, podGang)
 	if err != nil {
 		return scheduling.Observation{}, err
 	}
 	out.Gated = scheduling.Gated(members)
+	if out.Scheduled {
+		out.Why = inDomain(scheduling.Unplaced(members))
+	}
 	return out, nil
 }
 
-func desiredGroup(gang *schedulerv1alpha1.PodGang, needed int32) *schedulingv1beta1.PodGroup {
-	groupLabels := maps.Clone(gang.Labels)
+// desiredGroup is the group of a gang of which so many members are needed. topology says
+// whether groups have one.
+func desiredGroup(podGang *schedulerv1alpha1.PodGang, needed int32, topology bool) *schedulingv1beta1.PodGroup {
+	groupLabels := maps.Clone(podGang.Labels)
 	if groupLabels == nil {
 		groupLabels = map[string]string{}
 	}
-	groupLabels[labels.PodGang] = gang.Name
-	return &schedulingv1beta1.PodGroup{
+	groupLabels[labels.PodGang] = podGang.Name
+	group := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            groupName(gang),
-			Namespace:       gang.Namespace,
+			Name:            groupName(podGang),
+			Namespace:       podGang.Namespace,
 			Labels:          groupLabels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(gang, schedulerv1alpha1.SchemeGroupVersion.WithKind("PodGang"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(podGang, schedulerv1alpha1.SchemeGroupVersion.WithKind("PodGang"))},
 		},
 		Spec: schedulingv1beta1.PodGroupSpec{
 			SchedulingPolicy:  schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: needed}},
 			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
-			PriorityClassName: gang.Spec.PriorityClassName,
+			PriorityClassName: podGang.Spec.PriorityClassName,
 		},
 	}
+	if key := gang.RequiredOfAll(&podGang.Spec); key != "" && topology {
+		group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}}}
+	}
+	return group
 }
 
 // groupName is new with each gang object and attempt: the scheduler knows groups by
 // name, so a name must never come back.
-func groupName(gang *schedulerv1alpha1.PodGang) string {
-	return naming.SchedulingGroup(gang.Name, gang.UID, attemptOf(gang))
+func groupName(podGang *schedulerv1alpha1.PodGang) string {
+	return naming.SchedulingGroup(podGang.Name, podGang.UID, attemptOf(podGang))
 }
 
 func attemptOf(obj client.Object) int32 {

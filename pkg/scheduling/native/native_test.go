@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/pkg/scheduling"
@@ -35,7 +36,7 @@ func expect(t *testing.T, what string, want, got any) {
 
 // newGang is a gang of 3 pods of one clique and 1 of another.
 func newGang(change func(*schedulerv1alpha1.PodGang)) *schedulerv1alpha1.PodGang {
-	gang := &schedulerv1alpha1.PodGang{
+	podGang := &schedulerv1alpha1.PodGang{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: "llm-0", UID: "gang-uid",
 			Labels: map[string]string{labels.ManagedBy: labels.ManagedByValue, labels.PartOf: "llm", labels.RestartAttempt: "2"},
@@ -48,14 +49,14 @@ func newGang(change func(*schedulerv1alpha1.PodGang)) *schedulerv1alpha1.PodGang
 		},
 	}
 	if change != nil {
-		change(gang)
+		change(podGang)
 	}
-	return gang
+	return podGang
 }
 
 func TestDesiredGroup(t *testing.T) {
-	gang := newGang(nil)
-	before := gang.DeepCopy()
+	podGang := newGang(nil)
+	before := podGang.DeepCopy()
 	expect(t, "group", &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns",
@@ -75,22 +76,22 @@ func TestDesiredGroup(t *testing.T) {
 			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
 			PriorityClassName: "high",
 		},
-	}, desiredGroup(gang, 4))
-	expect(t, "the gang that was read", before, gang)
+	}, desiredGroup(podGang, 4, true))
+	expect(t, "the gang that was read", before, podGang)
 	expect(t, "labels of the group of a gang without any", map[string]string{labels.PodGang: "llm-0"},
-		desiredGroup(newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels = nil }), 4).Labels)
+		desiredGroup(newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels = nil }), 4, true).Labels)
 }
 
 // The scheduler knows groups by name, so a name must never come back.
 func TestGroupNameIsNewWithEachGangObjectAndAttempt(t *testing.T) {
 	base := groupName(newGang(nil))
 	expect(t, "the name of the same gang", base, groupName(newGang(nil)))
-	for what, gang := range map[string]*schedulerv1alpha1.PodGang{
+	for what, podGang := range map[string]*schedulerv1alpha1.PodGang{
 		"object":  newGang(func(g *schedulerv1alpha1.PodGang) { g.UID = "other" }),
 		"attempt": newGang(func(g *schedulerv1alpha1.PodGang) { g.Labels[labels.RestartAttempt] = "3" }),
 		"name":    newGang(func(g *schedulerv1alpha1.PodGang) { g.Name = "llm-1" }),
 	} {
-		if groupName(gang) == base {
+		if groupName(podGang) == base {
 			t.Errorf("a gang with another %s has the same group, %s", what, base)
 		}
 	}
@@ -101,19 +102,26 @@ func TestGroupNameIsNewWithEachGangObjectAndAttempt(t *testing.T) {
 }
 
 func TestPreparePodPutsAPodIntoTheGroup(t *testing.T) {
-	gang := newGang(nil)
+	podGang := newGang(nil)
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}}
-	New(nil).PreparePod(pod, gang)
+	New(nil, true).PreparePod(pod, podGang)
 	expect(t, "pod", &corev1.Pod{Spec: corev1.PodSpec{
 		NodeSelector: map[string]string{"zone": "a"},
 		// The group's, which is not always the set's.
 		PriorityClassName: "high",
-		SchedulingGroup:   &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(gang))},
+		SchedulingGroup:   &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(podGang))},
 	}}, pod)
 }
 
 func groupWith(conditions ...metav1.Condition) *schedulingv1beta1.PodGroup {
 	return &schedulingv1beta1.PodGroup{Status: schedulingv1beta1.PodGroupStatus{Conditions: conditions}}
+}
+
+// placedBy is a group whose pods share the value of a node label.
+func placedBy(key string, conditions ...metav1.Condition) *schedulingv1beta1.PodGroup {
+	group := groupWith(conditions...)
+	group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}}}
+	return group
 }
 
 func why(reason, message string) []schedulerv1alpha1.UnschedulableExplanation {
@@ -155,8 +163,21 @@ func TestObservation(t *testing.T) {
 			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonPreemptionPending, "0/4 nodes, ongoing preemption on nominated nodes")},
 		},
 		"no domain has room": {
-			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/2 placements are available, first placement status: no"}),
+			placedBy("example.com/rack", metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/2 placements are available, first placement status: no"}),
 			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonTopologyUnsatisfied, "0/2 placements are available, first placement status: no")},
+		},
+		"no node has the label": {
+			placedBy("example.com/rack", metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "no feasible placements found"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonTopologyUnsatisfied, "no feasible placements found")},
+		},
+		// With the feature gate on, any node is one placement.
+		"no room, and no topology": {
+			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/1 placements are available, first placement status: no"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonNotEnoughResources, "0/1 placements are available, first placement status: no")},
+		},
+		"it makes room in a domain": {
+			placedBy("example.com/rack", metav1.Condition{Type: scheduled, Status: metav1.ConditionFalse, Reason: schedulingv1beta1.PodGroupReasonUnschedulable, Message: "0/2 placements are available, found a placement for podgroup, preempting 2 victims"}),
+			scheduling.Observation{Why: why(schedulerv1alpha1.ReasonPreemptionPending, "0/2 placements are available, found a placement for podgroup, preempting 2 victims")},
 		},
 		"it does not know": {
 			groupWith(metav1.Condition{Type: scheduled, Status: metav1.ConditionUnknown, Reason: "R", Message: "m"}),
@@ -174,8 +195,10 @@ func TestObservation(t *testing.T) {
 func newClient(t *testing.T, funcs interceptor.Funcs, groups ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := schedulingv1beta1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{schedulingv1beta1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(groups...).WithInterceptorFuncs(funcs).
 		WithIndex(&schedulingv1beta1.PodGroup{}, OwnerIndex, func(obj client.Object) []string {
@@ -188,7 +211,7 @@ func newClient(t *testing.T, funcs interceptor.Funcs, groups ...client.Object) c
 
 // groupOf is the group that exists of a gang.
 func groupOf(change func(*schedulerv1alpha1.PodGang), changes ...func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
-	group := desiredGroup(newGang(change), 4)
+	group := desiredGroup(newGang(change), 4, true)
 	group.UID = types.UID("uid-of-" + group.Name)
 	for _, c := range changes {
 		c(group)
@@ -243,12 +266,12 @@ func TestSync(t *testing.T) {
 					return errors.New("groups are not updated")
 				},
 			}, tc.groups...)
-			if err := New(c).Sync(t.Context(), newGang(nil), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(nil), 4); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes", tc.wantWrites, writes)
 			writes = nil
-			if err := New(c).Sync(t.Context(), newGang(nil), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(nil), 4); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes when nothing has changed", []string(nil), writes)
@@ -270,7 +293,7 @@ func TestTheMinimumIsLoweredAndNeverRaised(t *testing.T) {
 		},
 	}, groupOf(nil))
 	for _, step := range []struct{ needed, minimum, patches int32 }{{4, 4, 0}, {2, 2, 1}, {2, 2, 1}, {4, 2, 1}, {1, 1, 2}} {
-		if err := New(c).Sync(t.Context(), newGang(nil), step.needed); err != nil {
+		if err := New(c, true).Sync(t.Context(), newGang(nil), step.needed); err != nil {
 			t.Fatal(err)
 		}
 		group := &schedulingv1beta1.PodGroup{}
@@ -321,7 +344,7 @@ func TestSyncErrors(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := New(newClient(t, tc.funcs, tc.groups...)).Sync(t.Context(), newGang(nil), 4)
+			err := New(newClient(t, tc.funcs, tc.groups...), true).Sync(t.Context(), newGang(nil), 4)
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -350,7 +373,7 @@ func TestObserveReadsTheGroupOfTheAttempt(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := New(newClient(t, interceptor.Funcs{}, tc.groups...)).Observe(t.Context(), newGang(nil))
+			got, err := New(newClient(t, interceptor.Funcs{}, tc.groups...), true).Observe(t.Context(), newGang(nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -361,11 +384,81 @@ func TestObserveReadsTheGroupOfTheAttempt(t *testing.T) {
 		c := newClient(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return errors.New("boom")
 		}})
-		got, err := New(c).Observe(t.Context(), newGang(nil))
+		got, err := New(c, true).Observe(t.Context(), newGang(nil))
 		if err == nil || err.Error() != "read PodGroup "+groupName(newGang(nil))+": boom" {
 			t.Errorf("got error %v", err)
 		}
 		// What cannot be read is not called missing.
 		expect(t, "observation", scheduling.Observation{}, got)
 	})
+}
+
+// The scheduler knows one level of a group, which is required; with the feature gate off none.
+func TestAGroupHasTheTopologyOfItsGang(t *testing.T) {
+	packed := func(key string) func(*schedulerv1alpha1.PodGang) {
+		return func(g *schedulerv1alpha1.PodGang) {
+			g.Spec.TopologyConstraint = &schedulerv1alpha1.TopologyConstraint{PackConstraint: &schedulerv1alpha1.TopologyPackConstraint{Required: ptr.To(key), Preferred: ptr.To("example.com/host")}}
+		}
+	}
+	preferred := func(g *schedulerv1alpha1.PodGang) {
+		packed("")(g)
+		g.Spec.TopologyConstraint.PackConstraint.Required = nil
+	}
+	by := func(key string) *schedulingv1beta1.PodGroupSchedulingConstraints {
+		return &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}}}
+	}
+	tests := map[string]struct {
+		gang     func(*schedulerv1alpha1.PodGang)
+		topology bool
+		want     *schedulingv1beta1.PodGroupSchedulingConstraints
+	}{
+		"none":            {nil, true, nil},
+		"required":        {packed("example.com/rack"), true, by("example.com/rack")},
+		"preferred alone": {preferred, true, nil},
+		"the gate is off": {packed("example.com/rack"), false, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			expect(t, "topology", tc.want, desiredGroup(newGang(tc.gang), 4, tc.topology).Spec.SchedulingConstraints)
+		})
+	}
+	expect(t, "with the gate", gang.TopologySupport{Gangs: true, Fixed: true}, New(nil, true).Topology())
+	without := New(nil, false).Topology()
+	expect(t, "without it", gang.TopologySupport{Fixed: true}, gang.TopologySupport{Gangs: without.Gangs, Parts: without.Parts, Fixed: without.Fixed})
+	if !strings.Contains(without.Lacks, "TopologyAwareWorkloadScheduling") {
+		t.Errorf("it lacks %q", without.Lacks)
+	}
+}
+
+// A pod that replaces another is placed in the domain of the others alone.
+func TestAReplacementThatFindsNoRoomInItsDomain(t *testing.T) {
+	placed := func(g *schedulingv1beta1.PodGroup) {
+		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue}}
+	}
+	inRack := func(g *schedulingv1beta1.PodGroup) {
+		g.Spec.SchedulingConstraints = placedBy("example.com/rack").Spec.SchedulingConstraints
+	}
+	withPod := newGang(func(g *schedulerv1alpha1.PodGang) {
+		g.Spec.PodGroups[0].PodReferences = []schedulerv1alpha1.NamespacedName{{Name: "pod"}}
+	})
+	tests := map[string]struct {
+		changes []func(*schedulingv1beta1.PodGroup)
+		reason  string
+		want    []schedulerv1alpha1.UnschedulableExplanation
+	}{
+		"in its rack":                {[]func(*schedulingv1beta1.PodGroup){placed, inRack}, corev1.PodReasonUnschedulable, why(schedulerv1alpha1.ReasonTopologyUnsatisfied, "pod pod: no room")},
+		"the scheduler fails":        {[]func(*schedulingv1beta1.PodGroup){placed, inRack}, "SchedulerError", why(schedulerv1alpha1.ReasonSchedulerError, "pod pod: no room")},
+		"anywhere: its caller asks":  {[]func(*schedulingv1beta1.PodGroup){placed}, corev1.PodReasonUnschedulable, nil},
+		"before the gang was placed": {[]func(*schedulingv1beta1.PodGroup){inRack}, corev1.PodReasonUnschedulable, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: tc.reason, Message: "no room"}}}}
+			got, err := New(newClient(t, interceptor.Funcs{}, groupOf(nil, tc.changes...), pod), true).Observe(t.Context(), withPod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "why", tc.want, got.Why)
+		})
+	}
 }

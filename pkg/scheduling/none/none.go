@@ -37,6 +37,11 @@ func New(c client.Client) *Backend {
 // Name of the back end.
 func (*Backend) Name() string { return "none" }
 
+// Topology says that such schedulers are told of none.
+func (*Backend) Topology() gang.TopologySupport {
+	return gang.TopologySupport{Lacks: "the scheduler places pods one by one, and is told of no topology"}
+}
+
 // PreparePod holds a pod until its gang is complete. A gang that was complete once waits
 // for nobody.
 func (*Backend) PreparePod(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang) {

@@ -186,3 +186,9 @@ func TestObserveHasThePodsWords(t *testing.T) {
 		})
 	}
 }
+
+func TestSuchSchedulersAreToldOfNoTopology(t *testing.T) {
+	if support := New(nil).Topology(); support.Gangs || support.Parts || support.Fixed || support.Lacks == "" {
+		t.Errorf("support is %+v", support)
+	}
+}

@@ -142,8 +142,8 @@ const (
 	// ConditionTypeResourceClaimsMissing is on PodCliqueSet: ResourceClaims that pods share
 	// cannot be made, and the pods wait for them.
 	ConditionTypeResourceClaimsMissing = "ResourceClaimsMissing"
-	// ConditionTypeTopologyLevelsUnavailable is on PodCliqueSet: a topology domain that a
-	// constraint names does not exist.
+	// ConditionTypeTopologyLevelsUnavailable is on PodCliqueSet with topology constraints: True
+	// when a domain that one names does not exist, Unknown when none is followed.
 	ConditionTypeTopologyLevelsUnavailable = "TopologyLevelsUnavailable"
 	// ConditionTypeSchedulerTopologyDrift is on ClusterTopologyBinding: a scheduler's own
 	// topology object differs from the binding.
@@ -210,4 +210,25 @@ const (
 	ReasonWaitingForDeletion = "WaitingForDeletion"
 	// ReasonPodsFollowTemplate: UpdatePending is False.
 	ReasonPodsFollowTemplate = "PodsFollowTemplate"
+	// ReasonAllTopologyLevelsAvailable: TopologyLevelsUnavailable is False.
+	ReasonAllTopologyLevelsAvailable = "AllClusterTopologyLevelsAvailable"
+	// ReasonTopologyLevelsUnavailable: TopologyLevelsUnavailable is True, the ClusterTopologyBinding
+	// lacks domains that constraints name.
+	ReasonTopologyLevelsUnavailable = "ClusterTopologyLevelsUnavailable"
+	// ReasonClusterTopologyNotFound: TopologyLevelsUnavailable is Unknown, there is no such
+	// ClusterTopologyBinding.
+	ReasonClusterTopologyNotFound = "ClusterTopologyNotFound"
+	// ReasonTopologyNameMissing: TopologyLevelsUnavailable is Unknown, no constraint names the
+	// ClusterTopologyBinding.
+	ReasonTopologyNameMissing = "TopologyNameMissing"
+	// ReasonTopologyDisabled: TopologyLevelsUnavailable is Unknown, topology is switched off, or
+	// the scheduler follows no constraints.
+	ReasonTopologyDisabled = "TopologyAwareSchedulingDisabled"
+	// ReasonTopologyInSync: SchedulerTopologyDrift is False.
+	ReasonTopologyInSync = "InSync"
+	// ReasonTopologyDrift: SchedulerTopologyDrift is True, a scheduler has other levels.
+	ReasonTopologyDrift = "Drift"
+	// ReasonTopologyNotFound: SchedulerTopologyDrift is Unknown, a scheduler or its topology
+	// object is not there.
+	ReasonTopologyNotFound = "TopologyNotFound"
 )

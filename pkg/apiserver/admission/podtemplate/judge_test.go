@@ -71,7 +71,7 @@ func TestAnswers(t *testing.T) {
 		"the host name":       {err: podInvalid(field.Invalid(in("spec.hostname"), "x", "too long")), warnings: []string{"a pod of clique worker would be refused now: spec.hostname"}},
 		"the subdomain":       {err: podInvalid(field.Invalid(in("spec.subdomain"), "x", "too long")), warnings: []string{"spec.subdomain"}},
 		"a container of ours": {err: podInvalid(field.Required(in("spec.containers[1].image"), "")), warnings: []string{"spec.containers[1].image"}},
-		"a variable":          {err: podInvalid(field.Invalid(in("spec.containers[0].env[8].valueFrom"), "x", "no")), fields: []string{of + ".spec.podSpec.containers[0].env[1].valueFrom"}},
+		"a variable":          {err: podInvalid(field.Invalid(in("spec.containers[0].env[9].valueFrom"), "x", "no")), fields: []string{of + ".spec.podSpec.containers[0].env[1].valueFrom"}},
 
 		"forbidden":                      {err: apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: q")), warnings: []string{"would be refused now", "exceeded quota: q"}},
 		"the account of a new namespace": {err: apierrors.NewForbidden(pods, "p", errors.New(`error looking up service account ns/default: serviceaccount "default" not found`))},

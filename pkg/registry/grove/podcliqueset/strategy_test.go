@@ -95,7 +95,9 @@ func TestMainEndpointAloneWritesHashes(t *testing.T) {
 
 func TestWarningsGoToWhoeverWritesTheSpec(t *testing.T) {
 	ctx, strategy := context.Background(), newStrategy(Defaults{})
-	inert := func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TopologyConstraint = &grove.TopologyConstraint{} }
+	inert := func(pcs *grove.PodCliqueSet) {
+		pcs.Spec.Template.ResourceSharing = make([]grove.PCSResourceSharingSpec, 1)
+	}
 	old := stored(inert)
 	same, changed := old.DeepCopy(), old.DeepCopy()
 	changed.Generation++

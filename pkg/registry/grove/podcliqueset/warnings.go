@@ -23,9 +23,6 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 	}
 
 	template, templatePath := &spec.Template, path.Child("template")
-	if template.TopologyConstraint != nil {
-		inert(templatePath.Child("topologyConstraint"), "pods are placed freely")
-	}
 	if onFabric(pcs.Annotations) {
 		inert(field.NewPath("metadata", "annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
 	}
@@ -34,17 +31,11 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 		if onFabric(clique.Annotations) {
 			inert(cliquePath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
 		}
-		if clique.TopologyConstraint != nil {
-			inert(cliquePath.Child("topologyConstraint"), "pods are placed freely")
-		}
 	}
 	for i := range template.PodCliqueScalingGroups {
 		group, groupPath := &template.PodCliqueScalingGroups[i], templatePath.Child("podCliqueScalingGroups").Index(i)
 		if onFabric(group.Annotations) {
 			inert(groupPath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
-		}
-		if group.TopologyConstraint != nil {
-			inert(groupPath.Child("topologyConstraint"), "pods are placed freely")
 		}
 	}
 	return out

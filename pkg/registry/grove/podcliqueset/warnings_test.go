@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -23,21 +21,6 @@ func TestWarnings(t *testing.T) {
 		group    = "spec.template.podCliqueScalingGroups[0]."
 	)
 	decode := withGroup(ptr.To[int32](1), nil)
-	scaledBy := func(metrics ...autoscalingv2.MetricSpec) func(*grove.PodCliqueSet) {
-		return all(decode, func(pcs *grove.PodCliqueSet) {
-			pcs.Spec.Template.PodCliqueScalingGroups[0].ScaleConfig = &grove.AutoScalingConfig{Metrics: metrics}
-			pcs.Spec.Template.Cliques[1].Spec.Replicas = 3
-		})
-	}
-	average := autoscalingv2.MetricTarget{AverageValue: ptr.To(resource.MustParse("5"))}
-	value := autoscalingv2.MetricTarget{Value: ptr.To(resource.MustParse("5"))}
-	external := func(target autoscalingv2.MetricTarget) autoscalingv2.MetricSpec {
-		return autoscalingv2.MetricSpec{External: &autoscalingv2.ExternalMetricSource{Target: target}}
-	}
-	object := func(target autoscalingv2.MetricTarget) autoscalingv2.MetricSpec {
-		return autoscalingv2.MetricSpec{Object: &autoscalingv2.ObjectMetricSource{Target: target}}
-	}
-	constraint := &grove.TopologyConstraint{TopologyName: "gpu"}
 	// shared has the set share a claim, with so many workers in each of its two replicas.
 	shared := func(scope grove.ResourceSharingScope, workers int32, filter *grove.PCSResourceSharingFilter) func(*grove.PodCliqueSet) {
 		return func(pcs *grove.PodCliqueSet) {
@@ -89,7 +72,6 @@ func TestWarnings(t *testing.T) {
 		"updateStrategy in Training": {tweak: all(training, updates), want: []string{"spec.updateStrategy"}},
 		"cliqueStartupType InOrder":  {tweak: startupType(grove.CliqueStartupTypeInOrder)},
 		"cliqueStartupType Explicit": {tweak: startupType(grove.CliqueStartupTypeExplicit)},
-		"topologyConstraint":         {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TopologyConstraint = constraint }, want: []string{template + "topologyConstraint"}},
 		"terminationDelay":           {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TerminationDelay = delay(time.Hour) }},
 		"resourceSharing":            {tweak: all(shared(grove.ResourceSharingScopeAllReplicas, 128, nil), claimTemplate("gpu"))},
 		"a template of claims that nothing names": {
@@ -108,25 +90,14 @@ func TestWarnings(t *testing.T) {
 		"autoscaling of a clique": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.Cliques[1].Spec.AutoScalingConfig = &grove.AutoScalingConfig{}
 		}},
-		"topologyConstraint of a clique": {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.Cliques[1].TopologyConstraint = constraint }, want: []string{worker + "topologyConstraint"}},
 		"resourceSharing of a clique": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.Cliques[1].ResourceSharing = []grove.ResourceSharingSpec{{Name: "gpu", Scope: grove.ResourceSharingScopePerReplica}, {Name: "all", Scope: grove.ResourceSharingScopeAllReplicas}}
 			pcs.Spec.Template.Cliques[1].Spec.Replicas = 257
 		}, want: []string{worker + "resourceSharing[1]"}},
-		"autoscaling of a group by CPU, the default": {tweak: scaledBy(), want: []string{group + "scaleConfig.metrics"}},
-		"autoscaling of a group of single pods": {tweak: all(scaledBy(), func(pcs *grove.PodCliqueSet) {
-			pcs.Spec.Template.Cliques[1].Spec.Replicas = 1
-		})},
-		"autoscaling of a group by what does not count pods": {tweak: scaledBy(external(average), object(average))},
-		"autoscaling of a group by what counts pods": {
-			tweak: scaledBy(autoscalingv2.MetricSpec{Pods: &autoscalingv2.PodsMetricSource{Target: average}}, external(value), external(average), object(value)),
-			want:  []string{group + "scaleConfig.metrics[0]", group + "scaleConfig.metrics[1]", group + "scaleConfig.metrics[3]"},
-		},
-		"topologyConstraint of a group": {
+		"autoscaling of a group": {
 			tweak: all(decode, func(pcs *grove.PodCliqueSet) {
-				pcs.Spec.Template.PodCliqueScalingGroups[0].TopologyConstraint = constraint
+				pcs.Spec.Template.PodCliqueScalingGroups[0].ScaleConfig = &grove.AutoScalingConfig{}
 			}),
-			want: []string{group + "topologyConstraint"},
 		},
 		"resourceSharing of a group": {
 			tweak: all(withGroup(ptr.To[int32](2), nil), func(pcs *grove.PodCliqueSet) {
@@ -190,7 +161,7 @@ func TestWarnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			pcs := mkPodCliqueSet(tc.tweak)
-			for _, warning := range slices.Concat(inertFields(pcs), untoldSchedulers(pcs), replacedFields(pcs), countsPods(pcs), sharedByMany(pcs)) {
+			for _, warning := range slices.Concat(inertFields(pcs), untoldSchedulers(pcs), replacedFields(pcs), sharedByMany(pcs)) {
 				path, text, _ := strings.Cut(warning, ": ")
 				if text == "" {
 					t.Errorf("warning %q says nothing", warning)

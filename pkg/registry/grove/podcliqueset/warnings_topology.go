@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 )
 
 // topologyWarnings compares the topology constraints of a set with the levels of the
@@ -20,8 +23,12 @@ func (s *Strategy) topologyWarnings(ctx context.Context, pcs *grove.PodCliqueSet
 	if name == "" || s.topologies == nil {
 		return nil
 	}
-	// What is in the cache is fresh enough for a warning.
+	// What is in the cache is fresh enough for a warning; a topology that comes with the set may
+	// not be in it yet.
 	obj, err := s.topologies.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
+	if apierrors.IsNotFound(err) {
+		obj, err = s.topologies.Get(ctx, name, &metav1.GetOptions{})
+	}
 	if apierrors.IsNotFound(err) {
 		return []string{fmt.Sprintf("%s: there is no ClusterTopologyBinding %q", path, name)}
 	}
@@ -35,6 +42,52 @@ func (s *Strategy) topologyWarnings(ctx context.Context, pcs *grove.PodCliqueSet
 	}
 	check.template(&pcs.Spec.Template, field.NewPath("spec", "template"))
 	return check.warnings
+}
+
+// untoldTopology tells of topology constraints that the set's scheduler is not told, whatever
+// the cluster has switched on.
+func untoldTopology(pcs *grove.PodCliqueSet) []string {
+	if path := constraintOf(&pcs.Spec.Template); path == nil {
+		return nil
+	}
+	set := &grovev1alpha1.PodCliqueSet{}
+	if err := grovev1alpha1.Convert_grove_PodCliqueSet_To_v1alpha1_PodCliqueSet(pcs.DeepCopy(), set, nil); err != nil {
+		return nil
+	}
+	scheduler := gang.SchedulerOf(set)
+	var out []string
+	switch {
+	case !isToldOfGangs(scheduler):
+		out = append(out, fmt.Sprintf("%s: scheduler %q is told of no topology, unless the controller-manager takes it for KAI: pods are placed freely", constraintOf(&pcs.Spec.Template), scheduler))
+	case scheduler == corev1.DefaultSchedulerName:
+		for _, untold := range gang.Untold(set) {
+			why := "kube-scheduler places whole gangs, and is not told of parts of them"
+			if untold.Preferred {
+				why = "kube-scheduler knows no preferences, and is told what is required alone"
+			}
+			out = append(out, fmt.Sprintf("%s: nothing acts on it: %s", untold.Path, why))
+		}
+	}
+	return out
+}
+
+// constraintOf is where the first constraint of a template is; nil when there is none.
+func constraintOf(template *grove.PodCliqueSetTemplateSpec) *field.Path {
+	path := field.NewPath("spec", "template")
+	if template.TopologyConstraint != nil {
+		return path.Child("topologyConstraint")
+	}
+	for i := range template.PodCliqueScalingGroups {
+		if template.PodCliqueScalingGroups[i].TopologyConstraint != nil {
+			return path.Child("podCliqueScalingGroups").Index(i).Child("topologyConstraint")
+		}
+	}
+	for i := range template.Cliques {
+		if template.Cliques[i].TopologyConstraint != nil {
+			return path.Child("cliques").Index(i).Child("topologyConstraint")
+		}
+	}
+	return nil
 }
 
 // topologyOf is the topology that a set names, and where: a valid set names one.

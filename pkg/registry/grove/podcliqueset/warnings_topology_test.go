@@ -86,3 +86,64 @@ func TestTopologyWarnings(t *testing.T) {
 		})
 	}
 }
+
+// What a scheduler is never told is said at once; what the cluster has switched off, a
+// condition says.
+func TestUntoldTopologyWarnings(t *testing.T) {
+	const (
+		set    = "spec.template.topologyConstraint"
+		group  = "spec.template.podCliqueScalingGroups[0].topologyConstraint"
+		worker = "spec.template.cliques[1].topologyConstraint"
+	)
+	packed := func(required, preferred string) *grove.TopologyConstraint {
+		return &grove.TopologyConstraint{TopologyName: "gpu", Pack: &grove.TopologyPackConstraint{Required: required, Preferred: preferred}}
+	}
+	ofSet := func(required, preferred string) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TopologyConstraint = packed(required, preferred) }
+	}
+	ofWorker := func(required, preferred string) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Template.Cliques[1].TopologyConstraint = packed(required, preferred)
+		}
+	}
+	ofGroup := all(withGroup(ptr.To[int32](2), ptr.To[int32](1)), func(pcs *grove.PodCliqueSet) {
+		pcs.Spec.Template.PodCliqueScalingGroups[0].TopologyConstraint = packed("rack", "")
+	})
+	by := func(scheduler string) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) {
+			for i := range pcs.Spec.Template.Cliques {
+				pcs.Spec.Template.Cliques[i].Spec.PodSpec.SchedulerName = scheduler
+			}
+		}
+	}
+	tests := map[string]struct {
+		tweak func(*grove.PodCliqueSet)
+		want  []string
+	}{
+		"no constraint":                {tweak: all()},
+		"required of the set":          {tweak: ofSet("rack", "")},
+		"preferred":                    {tweak: ofSet("zone", "rack"), want: []string{set + ".pack.preferred"}},
+		"required of a part":           {tweak: ofWorker("rack", ""), want: []string{worker + ".pack.required"}},
+		"and preferred":                {tweak: ofWorker("rack", "host"), want: []string{worker + ".pack.required", worker + ".pack.preferred"}},
+		"of a copy beside others":      {tweak: ofGroup, want: []string{group + ".pack.required"}},
+		"KAI is told all":              {tweak: all(ofSet("zone", "rack"), ofWorker("rack", "host"), by("kai-scheduler"))},
+		"another scheduler is told no": {tweak: all(ofWorker("rack", "host"), by("other")), want: []string{worker}},
+		"and needs to be told once":    {tweak: all(ofSet("zone", ""), ofWorker("rack", "host"), ofGroup, by("other")), want: []string{set}},
+		"the same of a group":          {tweak: all(ofGroup, by("other")), want: []string{group}},
+		"and nothing of no constraint": {tweak: by("other")},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, warning := range newStrategy(Defaults{}).WarningsOnCreate(context.Background(), mkPodCliqueSet(tc.tweak)) {
+				path, _, _ := strings.Cut(warning, ": ")
+				if strings.Contains(path, "opologyConstraint") {
+					got = append(got, path)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -22,7 +22,7 @@ func scalable(sets rest.Getter) internalrest.Scalable[*grove.PodCliqueScalingGro
 	return internalrest.Scalable[*grove.PodCliqueScalingGroup]{
 		GroupVersion: grovev1alpha1.SchemeGroupVersion,
 		Get: func(group *grove.PodCliqueScalingGroup) (int32, int32, string) {
-			return group.Spec.Replicas, group.Status.Replicas, labels.PodsOfScalingGroup(group.Name)
+			return group.Spec.Replicas, group.Status.Replicas, labels.FirstPodsOfScalingGroup(group.Name)
 		},
 		Set: func(group *grove.PodCliqueScalingGroup, replicas int32) { group.Spec.Replicas = replicas },
 		Bounds: func(ctx context.Context, group *grove.PodCliqueScalingGroup) (internalrest.Bounds, error) {
