@@ -22,11 +22,17 @@ var faults = flag.Int("bench.faults", 200, "single faults, each within the toler
 // after it (D10). Between groups of that many the gang is whole again and idle.
 const quietFaults = 25
 
+// faultEvery keeps faults single: what follows one, like the endpoints of its Service, is
+// over before the next.
+const faultEvery = 250 * time.Millisecond
+
 // A failure within the tolerance is recorded in its clique's status. The time is told from
 // before the kubelet's write, and from its answer, to the arrival of the record at a
 // watcher. In turn with it a bare client does the least that any controller has to: it
 // watches, and for a pod of its own that fails it writes the status of one object through
-// the aggregation layer.
+// the aggregation layer. Its pods are as many, and have a headless Service as well: of each
+// failure kube-controller-manager tells all endpoints of a Service anew, beside whoever else
+// works then.
 func TestFaultToRecordedFailure(t *testing.T) {
 	ns := cluster.Namespace(t, framework.Unrecorded("the recorder's reads would be in what is measured"))
 	ns.Apply(gang("tolerant", *gangSize, 1, 0))
@@ -38,11 +44,15 @@ func TestFaultToRecordedFailure(t *testing.T) {
 	defer cliques.Stop()
 	var pods []corev1.Pod
 	var ours, theirs latencies
+	next := time.NewTicker(faultEvery)
+	defer next.Stop()
 	for i := range min(*faults, *gangSize) {
 		if i%quietFaults == 0 {
 			pods = whole(ns)
 		}
+		<-next.C
 		ours.measure(t, &pods[i], cliques)
+		<-next.C
 		theirs.measure(t, &bare.pods[i], bare.cliques)
 	}
 	t.Logf("fault to recorded failure, %d faults in a gang of %d: %s; a bare client: %s", min(*faults, *gangSize), *gangSize, &ours, &theirs)
@@ -110,18 +120,22 @@ spec:
   replicas: 1
   podSpec:
     containers: [{name: main, image: example.com/trainer}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: bare}
+spec: {clusterIP: None, publishNotReadyAddresses: true, selector: {app: bare}}
 `)
-	count := min(*faults, *gangSize)
 	client := cluster.Kube.CoreV1().Pods(ns.Name)
-	forAll(t, count, func(ctx context.Context, _ int) error {
+	forAll(t, *gangSize, func(ctx context.Context, _ int) error {
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{GenerateName: "bare-"},
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "bare-", Labels: map[string]string{"app": "bare"}},
 			Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "example.com/trainer"}}},
 		}
 		_, err := client.Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
-	recorder := &bareRecorder{pods: ns.WaitForPods(count, 5*time.Minute, framework.IsReady)}
+	recorder := &bareRecorder{pods: ns.WaitForPods(*gangSize, 5*time.Minute, framework.IsReady)}
 	var err error
 	if recorder.cliques, err = cluster.Copse.GroveV1alpha1().PodCliques(ns.Name).Watch(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -62,25 +63,40 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	backend := r.Backends.For(schedulerOf(podGang, snapshot.Cliques))
-	if err := backend.Sync(ctx, podGang, gang.MembersNeeded(podGang, snapshot.Cliques)); err != nil {
-		return reconcile.Result{}, err
+	refusal := backend.Sync(ctx, podGang, gang.MembersNeeded(podGang, snapshot.Cliques))
+	if refusal != nil && !isRefusal(refusal) {
+		return reconcile.Result{}, refusal
 	}
 	observation, err := r.observe(ctx, backend, podGang, snapshot.Cliques)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	tellRefusal(observation.Why, refusal)
 	snapshot.Scheduled, snapshot.Untold, snapshot.AllOrNothing = observation.Scheduled, observation.Untold, observation.AllOrNothing
 	snapshot.Why, snapshot.Gated = observation.Why, observation.Gated
 	status, changed := gang.DecideGang(snapshot, r.Clock.Now())
 	if !changed {
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, refusal
 	}
 	updated := podGang.DeepCopy()
 	updated.Status = status
 	if err := r.Client.Status().Update(ctx, updated); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("write the status: %w", err)
 	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, refusal
+}
+
+// isRefusal says that the API server, or a policy of the cluster, does not want what was
+// sent: it is tried again, but people have to be told.
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}
+
+// tellRefusal adds to the news that the scheduler's group is missing why it is.
+func tellRefusal(why []schedulerv1alpha1.UnschedulableExplanation, refusal error) {
+	if refusal != nil && len(why) > 0 && why[0].Reason == schedulerv1alpha1.ReasonPodGroupMissing {
+		why[0].Message += ": " + refusal.Error()
+	}
 }
 
 // observe asks the back end, and where it has placed the gang already, the pods that wait
@@ -139,19 +155,19 @@ func gangOfPod(_ context.Context, pod *corev1.Pod) []reconcile.Request {
 // those that it does not place.
 func heldOrRefused() predicate.TypedPredicate[*corev1.Pod] {
 	waits := func(pod *corev1.Pod) bool {
-		return pod.Spec.NodeName == "" && (len(pod.Spec.SchedulingGates) > 0 || refusal(pod) != nil)
+		return pod.Spec.NodeName == "" && (len(pod.Spec.SchedulingGates) > 0 || refusalOf(pod) != nil)
 	}
 	return predicate.TypedFuncs[*corev1.Pod]{
 		CreateFunc: func(e event.TypedCreateEvent[*corev1.Pod]) bool { return waits(e.Object) },
 		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {
-			return waits(e.ObjectNew) && !apiequality.Semantic.DeepEqual(refusal(e.ObjectOld), refusal(e.ObjectNew))
+			return waits(e.ObjectNew) && !apiequality.Semantic.DeepEqual(refusalOf(e.ObjectOld), refusalOf(e.ObjectNew))
 		},
 		DeleteFunc: func(event.TypedDeleteEvent[*corev1.Pod]) bool { return false },
 	}
 }
 
-// refusal is what a scheduler says about a pod that it does not place.
-func refusal(pod *corev1.Pod) *corev1.PodCondition {
+// refusalOf is what a scheduler says about a pod that it does not place.
+func refusalOf(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			return c

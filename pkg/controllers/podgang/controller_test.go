@@ -3,14 +3,17 @@ package podgang
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -85,6 +88,7 @@ func TestReconcile(t *testing.T) {
 	going := func(g *schedulerv1alpha1.PodGang) {
 		g.DeletionTimestamp, g.Finalizers = ptr.To(metav1.Now()), []string{"x/y"}
 	}
+	refused := apierrors.NewForbidden(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}, "llm-0", errors.New("not here"))
 	tests := map[string]struct {
 		objects []client.Object
 		// backend is nil where the cluster does not schedule gangs.
@@ -106,6 +110,16 @@ func TestReconcile(t *testing.T) {
 		},
 		"its group cannot be made": {
 			objects: []client.Object{newGang(nil)}, backend: &backend{syncErr: errors.New("boom")}, calls: []string{"sync"}, wantErr: "boom",
+		},
+		"its group is refused": {
+			objects: []client.Object{newGang(nil), newClique(nil)},
+			backend: &backend{syncErr: fmt.Errorf("create it: %w", refused), observation: scheduling.Observation{Why: []schedulerv1alpha1.UnschedulableExplanation{{Reason: schedulerv1alpha1.ReasonPodGroupMissing, Message: "it is missing"}}}},
+			want:    "GroupObjectMissing: it is missing: create it: " + refused.Error(), calls: []string{"sync", "observe"}, wantErr: "create it: " + refused.Error(),
+		},
+		"its group is there, and a change of it is refused": {
+			objects: []client.Object{newGang(nil), newClique(nil)},
+			backend: &backend{syncErr: refused, observation: scheduling.Observation{Why: []schedulerv1alpha1.UnschedulableExplanation{{Reason: "NotEnoughResources", Message: "0/4 nodes"}}}},
+			want:    "NotEnoughResources: 0/4 nodes", calls: []string{"sync", "observe"}, wantErr: refused.Error(),
 		},
 		"its group cannot be read": {
 			objects: []client.Object{newGang(nil)}, backend: &backend{observeErr: errors.New("boom")}, calls: []string{"sync", "observe"}, wantErr: "boom",

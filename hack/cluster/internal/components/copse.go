@@ -36,7 +36,7 @@ func copseAPIServer(c Config) Component {
 
 func copseControllerManager(c Config) Component {
 	config := c.Dir.KubeconfigOf(CopseControllerManager)
-	metrics, health := c.http(CopseControllerManager), c.extraHTTP(CopseControllerManager)
+	metrics, health := c.https(CopseControllerManager), c.extraHTTP(CopseControllerManager)
 	return Component{
 		Path: c.program(CopseControllerManager),
 		Args: []string{
