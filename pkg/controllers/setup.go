@@ -93,7 +93,7 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	replicas := &replica.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock,
-		ResourceClaims: options.ResourceClaims, Topology: places,
+		ResourceClaims: options.ResourceClaims, NativeGangs: options.NativeGangs, Topology: places,
 	}
 	if err := replicas.Setup(mgr, workers[replica.Key](options.Workers)); err != nil {
 		return fmt.Errorf("controller replica: %w", err)

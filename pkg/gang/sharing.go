@@ -196,6 +196,25 @@ func takesPart(filter *grovev1alpha1.PCSResourceSharingFilter, clique *grovev1al
 		(group != nil && slices.Contains(filter.ChildScalingGroupNames, group.Name))
 }
 
+// UnseenAllocation is what to write as labels.AllocationSeen on a claim, empty when there is
+// nothing to write.
+//
+// kube-scheduler may lose the allocation of a claim that the pods of one gang share: what it has
+// written itself is dropped from its cache when the next pod of the gang runs into a conflict, and
+// the event that it would learn of it by has passed (kubernetes/kubernetes#140053). From then on it
+// allocates in vain. Any newer version of the claim tells it. Each allocation is for other pods
+// first, so that each is written once.
+func UnseenAllocation(claim *resourcev1.ResourceClaim) string {
+	if claim.DeletionTimestamp != nil || claim.Status.Allocation == nil || len(claim.Status.ReservedFor) == 0 {
+		return ""
+	}
+	first := string(claim.Status.ReservedFor[0].UID)
+	if claim.Annotations[labels.AllocationSeen] == first {
+		return ""
+	}
+	return first
+}
+
 // ClaimSnapshot is what is known of the claims of a set that shares resources.
 type ClaimSnapshot struct {
 	// AreUnserved says that the cluster does not know ResourceClaims.

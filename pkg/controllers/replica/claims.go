@@ -2,10 +2,12 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -180,6 +182,28 @@ func ownersOfClaim(pcs *grovev1alpha1.PodCliqueSet, owner client.Object) []metav
 	}
 	set.Controller = nil
 	return []metav1.OwnerReference{*metav1.NewControllerRef(owner, grovev1alpha1.SchemeGroupVersion.WithKind(kind)), set}
+}
+
+// seeAllocations has kube-scheduler see what it has allocated (gang.UnseenAllocation). The patch
+// asks for no version of the claim: whatever it meets, a newer one is what it is for.
+func (r *Reconciler) seeAllocations(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, have observed) error {
+	if !r.NativeGangs || gang.SchedulerOf(pcs) != corev1.DefaultSchedulerName {
+		return nil
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(have.claims)) {
+		claim := have.claims[name]
+		first := gang.UnseenAllocation(claim)
+		if first == "" {
+			continue
+		}
+		seen := claim.DeepCopy()
+		metav1.SetMetaDataAnnotation(&seen.ObjectMeta, labels.AllocationSeen, first)
+		if err := r.Client.Patch(ctx, seen, client.MergeFrom(claim)); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("note that ResourceClaim %s is allocated: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // withLabels is a claim with the labels by which the cache and people find it, nil if it has them.

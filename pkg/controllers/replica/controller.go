@@ -52,6 +52,8 @@ type Reconciler struct {
 	Clock    clock.Clock
 	// ResourceClaims says that the cluster serves them.
 	ResourceClaims bool
+	// NativeGangs says that the cluster's own scheduler schedules gangs.
+	NativeGangs bool
 	// Topology says what the constraints of sets speak of.
 	Topology topology.Source
 
@@ -75,6 +77,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, 
 	}
 	have, err := r.observe(ctx, pcs, key)
 	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.seeAllocations(ctx, pcs, have); err != nil {
 		return reconcile.Result{}, err
 	}
 	if have.topology, err = r.Topology.Of(ctx, r.Client, pcs); err != nil {

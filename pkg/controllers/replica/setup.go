@@ -140,12 +140,14 @@ func autoscalerChanged() predicate.TypedPredicate[*autoscalingv2.HorizontalPodAu
 }
 
 // claimChanged lets through what people change of a claim, and that the last pod has let go of
-// it. What the scheduler allocates, and for whom, is nothing to act on.
+// it. What the scheduler allocates is told to it once (gang.UnseenAllocation); who else uses it is
+// nothing to act on.
 func claimChanged() predicate.TypedPredicate[*resourcev1.ResourceClaim] {
 	return predicate.TypedFuncs[*resourcev1.ResourceClaim]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*resourcev1.ResourceClaim]) bool {
 			return !maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) ||
 				(e.ObjectOld.DeletionTimestamp == nil) != (e.ObjectNew.DeletionTimestamp == nil) ||
+				gang.UnseenAllocation(e.ObjectNew) != "" && gang.UnseenAllocation(e.ObjectNew) != gang.UnseenAllocation(e.ObjectOld) ||
 				len(e.ObjectOld.Status.ReservedFor) > 0 && len(e.ObjectNew.Status.ReservedFor) == 0
 		},
 	}
