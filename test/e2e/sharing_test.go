@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/test/framework"
 )
 
@@ -325,5 +326,65 @@ spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: %s}}]}
 	claims, err := claimsOf(t.Context(), ns)
 	if err != nil || len(claims) != 1 {
 		t.Errorf("claims %v, %v", slices.Collect(maps.Keys(claims)), err)
+	}
+}
+
+// The pods of a gang that share a claim are on nodes, all of them, once it is allocated for the
+// first of them; and again when the gang is made anew (kubernetes/kubernetes#140053).
+func TestAGangSharesAClaimThatIsNotAllocatedYet(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	publishDevices(t, ns.Name, 4)
+	ns.Apply(strings.ReplaceAll(`
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: job}
+spec:
+  replicas: 4
+  template:
+    resourceClaimTemplates:
+      - name: gpu
+        templateSpec:
+          spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: CLASS}}]}}
+    resourceSharing: [{name: gpu, scope: PerReplica}]
+    cliques:
+      - name: worker
+        spec:
+          roleName: worker
+          replicas: 8
+          podSpec: {containers: [{name: main, image: example.com/trainer}]}
+`, "CLASS", ns.Name))
+	for round := range 2 {
+		ns.WaitForPods(4*8, time.Minute, framework.IsReady)
+		for name, count := range sharers(t, ns) {
+			if count != 8 {
+				t.Errorf("round %d: %d pods use claim %s", round, count, name)
+			}
+		}
+		ns.Eventually(time.Minute, func(ctx context.Context) error {
+			claims, err := claimsOf(ctx, ns)
+			for name := range claims {
+				claim := claims[name]
+				seen, pods := claim.Annotations[labels.AllocationSeen], claim.Status.ReservedFor
+				if len(pods) == 0 || seen != string(pods[0].UID) {
+					return fmt.Errorf("claim %s: seen for %q, allocated for %v", name, seen, pods)
+				}
+			}
+			return err
+		})
+		if round == 0 {
+			pods, err := ns.Pods(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			old := map[types.UID]bool{}
+			args := []string{"delete", "pod", "--wait=false"}
+			for i := range pods {
+				old[pods[i].UID] = true
+				args = append(args, pods[i].Name)
+			}
+			ns.Kubectl(args...)
+			ns.WaitForPods(4*8, time.Minute, func(pod *corev1.Pod) bool { return !old[pod.UID] })
+		}
 	}
 }
