@@ -7,9 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
@@ -229,5 +231,39 @@ func TestMissingClaimsAreToldOf(t *testing.T) {
 			expect(t, "reason", tc.want, got)
 			expect(t, "events", tc.events, decision.Events)
 		})
+	}
+}
+
+// What is written differs for each allocation, and is written once.
+func TestAllocationsThatTheSchedulerMayHaveMissed(t *testing.T) {
+	claim := func(seen string, allocated bool, pods ...types.UID) *resourcev1.ResourceClaim {
+		out := &resourcev1.ResourceClaim{}
+		if seen != "" {
+			out.Annotations = map[string]string{labels.AllocationSeen: seen}
+		}
+		if allocated {
+			out.Status.Allocation = &resourcev1.AllocationResult{}
+		}
+		for _, pod := range pods {
+			out.Status.ReservedFor = append(out.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{UID: pod})
+		}
+		return out
+	}
+	goes := claim("", true, "a")
+	goes.DeletionTimestamp = ptr.To(metav1.Now())
+	tests := map[string]struct {
+		claim *resourcev1.ResourceClaim
+		want  string
+	}{
+		"not allocated":              {claim("", false), ""},
+		"allocated for nobody":       {claim("", true), ""},
+		"no longer allocated":        {claim("", false, "a"), ""},
+		"allocated":                  {claim("", true, "a", "b"), "a"},
+		"seen":                       {claim("a", true, "a", "b", "c"), ""},
+		"allocated once more":        {claim("a", true, "d"), "d"},
+		"allocated, and it is to go": {goes, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) { expect(t, "to write", tc.want, UnseenAllocation(tc.claim)) })
 	}
 }
