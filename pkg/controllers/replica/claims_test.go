@@ -181,9 +181,7 @@ func TestAbsenceOfACliqueDeletesNoClaim(t *testing.T) {
 	}
 	delete(have.cliques, "llm-0-router")
 	have.groups["llm-0-decode"].Spec.Replicas = 1
-	if got := writesOf(planReplica(pcs, 0, have)).Remove; len(got) > 2 {
-		t.Errorf("it removes %q", got)
-	}
+	expect(t, "removed", []string{"PodClique llm-0-decode-1-worker"}, writesOf(planReplica(pcs, 0, have)).Remove)
 }
 
 func TestWhichUpdatesOfAClaimMatter(t *testing.T) {
