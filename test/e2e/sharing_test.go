@@ -329,36 +329,47 @@ spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: %s}}]}
 	}
 }
 
-// The pods of a gang that share a claim are on nodes, all of them, once it is allocated for the
-// first of them; and again when the gang is made anew (kubernetes/kubernetes#140053).
-func TestAGangSharesAClaimThatIsNotAllocatedYet(t *testing.T) {
+// Pods of a gang that share claims are on nodes, all of them, once these are allocated; and again
+// when the gang is made anew. Some pods share one claim with some of the gang and one with others:
+// such a pod may have written the one, and be too late for the other. Each allocation is shown to
+// the scheduler (kubernetes/kubernetes#140053).
+func TestAGangSharesClaimsThatAreNotAllocatedYet(t *testing.T) {
 	t.Parallel()
 	ns := cluster.Namespace(t)
-	publishDevices(t, ns.Name, 4)
+	publishDevices(t, ns.Name, 12)
 	ns.Apply(strings.ReplaceAll(`
 apiVersion: grove.io/v1alpha1
 kind: PodCliqueSet
 metadata: {name: job}
 spec:
-  replicas: 4
+  replicas: 6
   template:
     resourceClaimTemplates:
       - name: gpu
-        templateSpec:
-          spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: CLASS}}]}}
-    resourceSharing: [{name: gpu, scope: PerReplica}]
+        templateSpec: &any
+          spec: {devices: {requests: [{name: any, exactly: {deviceClassName: CLASS}}]}}
+      - name: nic
+        templateSpec: *any
+    resourceSharing:
+      - {name: gpu, scope: PerReplica, filter: {childCliqueNames: [both, compute]}}
+      - {name: nic, scope: PerReplica, filter: {childCliqueNames: [both, network]}}
     cliques:
-      - name: worker
-        spec:
+      - name: both
+        spec: &pods
           roleName: worker
-          replicas: 8
+          replicas: 4
           podSpec: {containers: [{name: main, image: example.com/trainer}]}
+      - name: compute
+        spec: {<<: *pods, replicas: 1, roleName: compute}
+      - name: network
+        spec: {<<: *pods, replicas: 3, roleName: network}
 `, "CLASS", ns.Name))
+	old := map[types.UID]bool{}
 	for round := range 2 {
-		ns.WaitForPods(4*8, time.Minute, framework.IsReady)
+		ns.WaitForPods(6*8, time.Minute, func(pod *corev1.Pod) bool { return !old[pod.UID] && framework.IsReady(pod) })
 		for name, count := range sharers(t, ns) {
-			if count != 8 {
-				t.Errorf("round %d: %d pods use claim %s", round, count, name)
+			if want := map[bool]int{true: 5, false: 7}[strings.HasSuffix(name, "-gpu")]; count != want {
+				t.Errorf("round %d: %d pods use claim %s, want %d", round, count, name, want)
 			}
 		}
 		ns.Eventually(time.Minute, func(ctx context.Context) error {
@@ -372,19 +383,17 @@ spec:
 			}
 			return err
 		})
+		pods, err := ns.Pods(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"delete", "pod", "--wait=false"}
+		for i := range pods {
+			old[pods[i].UID] = true
+			args = append(args, pods[i].Name)
+		}
 		if round == 0 {
-			pods, err := ns.Pods(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			old := map[types.UID]bool{}
-			args := []string{"delete", "pod", "--wait=false"}
-			for i := range pods {
-				old[pods[i].UID] = true
-				args = append(args, pods[i].Name)
-			}
 			ns.Kubectl(args...)
-			ns.WaitForPods(4*8, time.Minute, func(pod *corev1.Pod) bool { return !old[pod.UID] })
 		}
 	}
 }
