@@ -43,6 +43,11 @@ func TestValidateResources(t *testing.T) {
 	ofClique := func(specs ...grove.ResourceSharingSpec) func(*grove.PodCliqueSet) {
 		return clique(1, func(c *grove.PodCliqueTemplateSpec) { c.ResourceSharing = specs })
 	}
+	described := func(labels, annotations map[string]string) grove.ResourceClaimTemplateConfig {
+		claim := mkClaim("claim")
+		claim.TemplateSpec.Labels, claim.TemplateSpec.Annotations = labels, annotations
+		return claim
+	}
 	noRequest := mkClaim("claim")
 	noRequest.TemplateSpec.Spec.Devices.Requests = nil
 	filter := func(cliques, groups []string) *grove.PCSResourceSharingFilter {
@@ -52,7 +57,13 @@ func TestValidateResources(t *testing.T) {
 		"claim templates":                      {tweak: claims(mkClaim("a"), mkClaim("b"))},
 		"name of a claim template is required": {tweak: claims(mkClaim("")), want: field.ErrorList{required("spec.template.resourceClaimTemplates[0].name")}},
 		"names of claim templates are unique":  {tweak: claims(mkClaim("a"), mkClaim("a")), want: field.ErrorList{duplicate("spec.template.resourceClaimTemplates[1].name")}},
-		"a claim has a device request":         {tweak: claims(noRequest), want: field.ErrorList{required("spec.template.resourceClaimTemplates[0].templateSpec.spec.devices.requests")}},
+		"labels of claims are valid": {
+			tweak: claims(described(map[string]string{"a": "b c"}, nil)), want: field.ErrorList{invalid("spec.template.resourceClaimTemplates[0].templateSpec.metadata.labels")},
+		},
+		"annotations of claims are valid": {
+			tweak: claims(described(nil, map[string]string{"a/b/c": ""})), want: field.ErrorList{invalid("spec.template.resourceClaimTemplates[0].templateSpec.metadata.annotations")},
+		},
+		"a claim has a device request": {tweak: claims(noRequest), want: field.ErrorList{required("spec.template.resourceClaimTemplates[0].templateSpec.spec.devices.requests")}},
 
 		"sharing of the set":                             {tweak: all(claims(mkClaim("a")), set(nil, shared("a"), shared("other")))},
 		"scope AllReplicas":                              {tweak: set(nil, shared("a", func(s *grove.ResourceSharingSpec) { s.Scope = grove.ResourceSharingScopeAllReplicas }))},
