@@ -38,6 +38,8 @@ type Options struct {
 	// KAISchedulers are the names that pods give to schedulers that are KAI; none where the
 	// cluster does not serve KAI's groups.
 	KAISchedulers []string
+	// ResourceClaims says that the cluster serves them.
+	ResourceClaims bool
 	// TopologyOff says that gangs are placed without regard to topology constraints.
 	TopologyOff bool
 	// NativeTopology says that the groups of the cluster's own scheduler have a topology.
@@ -67,6 +69,11 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 			return err
 		}
 	}
+	if options.ResourceClaims {
+		if err := index.RegisterClaims(ctx, mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
+	}
 	backends := &scheduling.Backends{Others: none.New(mgr.GetClient()), ByScheduler: map[string]scheduling.Backend{}}
 	if options.NativeGangs {
 		backends.ByScheduler[corev1.DefaultSchedulerName] = native.New(mgr.GetClient(), options.NativeTopology)
@@ -77,11 +84,17 @@ func Setup(ctx context.Context, mgr manager.Manager, options Options) error {
 	places := topology.Source{Off: options.TopologyOff, Backends: backends}
 	events := recorder{mgr.GetEventRecorder("copse-controller-manager")}
 
-	sets := &podcliqueset.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(), Metrics: options.Metrics, Topology: places}
+	sets := &podcliqueset.Reconciler{
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Pace: pace.New(), Metrics: options.Metrics,
+		ResourceClaims: options.ResourceClaims, Topology: places,
+	}
 	if err := sets.Setup(mgr, workers[reconcile.Request](options.Workers)); err != nil {
 		return fmt.Errorf("controller podcliqueset: %w", err)
 	}
-	replicas := &replica.Reconciler{Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock, Topology: places}
+	replicas := &replica.Reconciler{
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Recorder: events, Clock: options.Clock,
+		ResourceClaims: options.ResourceClaims, NativeGangs: options.NativeGangs, Topology: places,
+	}
 	if err := replicas.Setup(mgr, workers[replica.Key](options.Workers)); err != nil {
 		return fmt.Errorf("controller replica: %w", err)
 	}

@@ -33,6 +33,8 @@ type SetSnapshot struct {
 	Gangs map[string]*schedulerv1alpha1.PodGang
 	// Gates are the StartGates of the set, by name.
 	Gates map[string]*grovev1alpha1.StartGate
+	// Claims are what is known of the ResourceClaims that pods of the set share.
+	Claims ClaimSnapshot
 	// Topology is what the set's topology constraints speak of.
 	Topology Topology
 	// FinishedAt is when the last pod of the set finished its work, as a live list shows
@@ -85,6 +87,7 @@ func DecideSet(s SetSnapshot, now time.Time) SetDecision {
 		setTopology(s, replicas, status, now)
 	}
 	setStuck(s, status, now)
+	decision.Events = append(decision.Events, setMissingClaims(s, status, now)...)
 	decision.Status = *status
 	decision.Changed = !apiequality.Semantic.DeepEqual(s.Set.Status, *status)
 	decision.Urgent = !apiequality.Semantic.DeepEqual(withoutSetCounts(&s.Set.Status), withoutSetCounts(status))

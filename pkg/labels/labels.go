@@ -29,6 +29,7 @@ const (
 	ComponentScalingGroupPodClique = "pcsg-podclique"
 	ComponentStartGate             = "pcs-startgate"
 	ComponentAutoscaler            = "pcs-hpa"
+	ComponentResourceClaim         = "resource-claim"
 )
 
 // Domain is the beginning of the keys that are Grove's, and so the controllers' alone.
@@ -68,6 +69,9 @@ const (
 	// TopologyName is the name by which a PodGang's scheduler knows the topology of its
 	// constraints; only on PodGangs that have some.
 	TopologyName = "grove.io/topology-name"
+	// AllocationSeen is on ResourceClaims that pods share: the first pod for which the claim has
+	// been allocated, by its UID.
+	AllocationSeen = "grove.io/allocation-seen"
 	// FabricGroup names a group of pods, on sets, cliques and scaling groups, that share a
 	// memory fabric between nodes; "none" takes a part out of its set's.
 	FabricGroup = "grove.io/mnnvl-group"

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // hashLength is how many characters of a hash go into a name: 40 bits.
@@ -80,6 +81,29 @@ func Pod(clique string, cliqueUID types.UID, index, attempt int32) string {
 // never used again, because the scheduler refers to groups by name (k/k#139914).
 func SchedulingGroup(gang string, gangUID types.UID, attempt int32) string {
 	return fmt.Sprintf("%s-%s-%d", gang, Hash(string(gangUID)), attempt)
+}
+
+// SharedClaim names the ResourceClaim that all replicas of a set, scaling group or PodClique
+// share. owner is the name of that object, template that of what the claim is made from.
+func SharedClaim(owner, template string) string {
+	return claim(fmt.Sprintf("%s-all-%s", owner, template))
+}
+
+// ReplicaClaim names the ResourceClaim of one replica of a set, of one copy of a scaling group,
+// or of one pod of a PodClique.
+func ReplicaClaim(owner string, index int32, template string) string {
+	return claim(fmt.Sprintf("%s-%d-%s", owner, index, template))
+}
+
+// claim makes a name by which a pod can refer to a claim, which is a DNS label: templates may
+// have dots in their names, and together with the owner's the name may be too long.
+func claim(name string) string {
+	label := strings.ReplaceAll(name, ".", "-")
+	if label == name && len(name) <= validation.DNS1123LabelMaxLength {
+		return name
+	}
+	short := label[:min(len(label), validation.DNS1123LabelMaxLength-hashLength-1)]
+	return strings.TrimRight(short, "-") + "-" + Hash(name)
 }
 
 // Hash condenses parts to a few characters that are legal anywhere in a DNS label.

@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -13,6 +14,8 @@ func TestNamesAreGroves(t *testing.T) {
 		"standalone clique": {StandaloneClique("llm", 1, "router"), "llm-1-router"},
 		"member clique":     {MemberClique("llm", 1, "decode", 2, "worker"), "llm-1-decode-2-worker"},
 		"scaled gang":       {ScaledGang("llm", 1, "decode", 0), "llm-1-decode-0"},
+		"claim of all":      {SharedClaim("llm-1-decode", "gpu"), "llm-1-decode-all-gpu"},
+		"claim of one":      {ReplicaClaim("llm-1-decode", 2, "gpu"), "llm-1-decode-2-gpu"},
 		"hostname":          {Hostname("llm-1-router", 3), "llm-1-router-3"},
 	}
 	for name, tc := range tests {
@@ -36,6 +39,36 @@ func TestPodNameDependsOnUIDAndAttempt(t *testing.T) {
 		if other == base {
 			t.Errorf("pods that differ in %s share the name %q", name, base)
 		}
+	}
+}
+
+// Pods refer to claims by names that are DNS labels, whatever the template's name is.
+func TestClaimNamesAreLabels(t *testing.T) {
+	long := strings.Repeat("a", 50)
+	seen := map[string]string{}
+	for what, name := range map[string]string{
+		"as long as may be":     ReplicaClaim("llm-1-"+long, 2, "gpus"),
+		"too long":              ReplicaClaim("llm-1-"+long, 2, "gpus2"),
+		"too long, another":     ReplicaClaim("llm-1-"+long, 2, "gpus3"),
+		"too long, of all":      SharedClaim("llm-1-"+long, "gpus2"),
+		"cut at a dash":         SharedClaim("llm-1-"+long[:47]+"-", "gpus-2"),
+		"dots":                  SharedClaim("llm", "a.b"),
+		"a dash where a dot is": SharedClaim("llm", "a-b"),
+		"long and dots":         SharedClaim("llm", strings.Repeat("a.", 120)+"a"),
+	} {
+		if errs := validation.IsDNS1123Label(name); len(errs) > 0 {
+			t.Errorf("%s: %q: %v", what, name, errs)
+		}
+		if other, taken := seen[name]; taken {
+			t.Errorf("%s and %s: both %q", what, other, name)
+		}
+		seen[name] = what
+	}
+	if got, want := ReplicaClaim("llm-1-"+long, 2, "gpus"), "llm-1-"+long+"-2-gpus"; got != want {
+		t.Errorf("a name that fits is %q, want %q", got, want)
+	}
+	if a, b := SharedClaim("llm", "a.b"), SharedClaim("llm", "a.b"); a != b {
+		t.Errorf("the same claim has two names, %q and %q", a, b)
 	}
 }
 

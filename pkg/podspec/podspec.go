@@ -57,6 +57,8 @@ type Context struct {
 	PriorityClass string
 	// ClusterDomain is the domain of the cluster's DNS.
 	ClusterDomain string
+	// Claims are the ResourceClaims that the pod shares with others.
+	Claims gang.PodClaims
 	// Wait is what the pod waits for, and Waiter how.
 	Wait   Wait
 	Waiter Waiter
@@ -67,6 +69,7 @@ type Context struct {
 func ContextOf(pcs *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodClique, clusterDomain string) Context {
 	replica, _ := labels.ParseIndex(clique.Labels[labels.ReplicaIndex])
 	c := Context{Set: pcs.Name, Replica: replica, PriorityClass: pcs.Spec.Template.PriorityClassName, ClusterDomain: clusterDomain}
+	c.Claims = gang.ClaimsOf(pcs, clique)
 	if template := gang.TemplateOf(pcs, clique); template != nil {
 		c.Wait = Wait{Container: gang.WaitContainer(pcs, template.Name), Timeout: gang.WaitTimeout(pcs, template.Name)}
 	}
@@ -121,8 +124,23 @@ func Render(clique *grovev1alpha1.PodClique, index int32, c Context) *corev1.Pod
 	for i := range spec.Containers {
 		spec.Containers[i].Env = withEnvironment(env, spec.Containers[i].Env)
 	}
+	addClaims(spec, c.Claims.Of(index))
 	addWaiter(spec, clique, c)
 	return pod
+}
+
+// addClaims lets all containers of the user use the claims that the pod shares. The waiter uses
+// no device.
+func addClaims(spec *corev1.PodSpec, names []string) {
+	for _, name := range names {
+		spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: name, ResourceClaimName: &name})
+		for i := range spec.InitContainers {
+			spec.InitContainers[i].Resources.Claims = append(spec.InitContainers[i].Resources.Claims, corev1.ResourceClaim{Name: name})
+		}
+		for i := range spec.Containers {
+			spec.Containers[i].Resources.Claims = append(spec.Containers[i].Resources.Claims, corev1.ResourceClaim{Name: name})
+		}
+	}
 }
 
 // podLabels are the clique's own, without those that say what the clique is, and those

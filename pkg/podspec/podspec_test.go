@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 )
@@ -323,5 +324,34 @@ func TestContextOf(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { expect(t, "context", tc.want, ContextOf(pcs, newClique(tc.change), "d")) })
+	}
+}
+
+// Every container of the user uses the claims that the pod shares, beside its own; the waiter none.
+func TestContainersUseTheClaimsOfTheirPod(t *testing.T) {
+	clique := newClique(func(c *grovev1alpha1.PodClique) {
+		pod := &c.Spec.PodSpec
+		pod.ResourceClaims = []corev1.PodResourceClaim{{Name: "nic", ResourceClaimTemplateName: ptr.To("nic")}}
+		pod.InitContainers = []corev1.Container{{Name: "init"}}
+		pod.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "nic"}}}}, {Name: "log"}}
+	})
+	before := clique.DeepCopy()
+	c := context()
+	c.Claims = gang.PodClaims{
+		Clique: clique.Name, Shared: []string{"llm-all-gpu"},
+		Own: []grovev1alpha1.ResourceSharingSpec{{Name: "gpu", Scope: grovev1alpha1.ResourceSharingScopePerReplica}},
+	}
+	c.Wait, c.Waiter = Wait{Container: "wait"}, Waiter{Image: "example.com/waiter"}
+	pod := Render(clique, 3, c)
+	expect(t, "the clique", before, clique)
+	expect(t, "claims", []corev1.PodResourceClaim{
+		{Name: "nic", ResourceClaimTemplateName: ptr.To("nic")},
+		{Name: "llm-all-gpu", ResourceClaimName: ptr.To("llm-all-gpu")},
+		{Name: "llm-1-worker-3-gpu", ResourceClaimName: ptr.To("llm-1-worker-3-gpu")},
+	}, pod.Spec.ResourceClaims)
+	shared := []corev1.ResourceClaim{{Name: "llm-all-gpu"}, {Name: "llm-1-worker-3-gpu"}}
+	want := map[string][]corev1.ResourceClaim{"init": shared, "log": shared, "main": append([]corev1.ResourceClaim{{Name: "nic"}}, shared...)}
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		expect(t, "container "+container.Name, want[container.Name], container.Resources.Claims)
 	}
 }

@@ -124,9 +124,8 @@ func TestGroveManifestIsWarnedOfWhatNothingActsOn(t *testing.T) {
 		got.Insert(path)
 	}
 	want := sets.New(
-		"spec.template.resourceClaimTemplates", "spec.template.resourceSharing",
-		"spec.template.cliques[1].topologyConstraint.pack.required", "spec.template.cliques[1].topologyConstraint.pack.preferred", "spec.template.cliques[1].resourceSharing",
-		"spec.template.podCliqueScalingGroups[0].topologyConstraint.pack.preferred", "spec.template.podCliqueScalingGroups[0].resourceSharing",
+		"spec.template.cliques[1].topologyConstraint.pack.required", "spec.template.cliques[1].topologyConstraint.pack.preferred",
+		"spec.template.podCliqueScalingGroups[0].topologyConstraint.pack.preferred",
 	)
 	if diff := cmp.Diff(sets.List(want), sets.List(got)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

@@ -38,6 +38,9 @@ func TestEveryExampleRuns(t *testing.T) {
 			}
 			ns := cluster.Namespace(t)
 			ns.PlayWaiters()
+			if class := "gpu.example.com"; strings.Contains(string(text), class) {
+				publishDevices(t, class, 3)
+			}
 			if strings.Contains(string(text), "schedulerName: kai-scheduler") {
 				node := strings.TrimSuffix(filepath.Base(file), ".yaml")
 				addNode(t, node, "example.com/"+node, "1")

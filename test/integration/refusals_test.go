@@ -106,10 +106,10 @@ func TestImmutableFieldsAreRefusedOnUpdate(t *testing.T) {
 
 func TestInertFieldsAreAcceptedWithAWarning(t *testing.T) {
 	ns := cluster.Namespace(t)
-	packed := replaceOnce(t, training, "name: job", "name: packed")
-	packed = replaceOnce(t, packed, "template:", "template:\n    topologyConstraint: {topologyName: nowhere, pack: {required: rack, preferred: host}}\n    resourceSharing: [{name: cache, namespace: shared, scope: AllReplicas}]")
+	packed := replaceOnce(t, training, "name: job", "name: packed, annotations: {grove.io/mnnvl-group: a}")
+	packed = replaceOnce(t, packed, "template:", "template:\n    topologyConstraint: {topologyName: nowhere, pack: {required: rack, preferred: host}}")
 	out := ns.Apply(packed)
-	contains(t, out, "Warning: spec.template.resourceSharing: accepted, but nothing acts on it yet")
+	contains(t, out, "Warning: metadata.annotations[grove.io/mnnvl-group]: accepted, but nothing acts on it yet")
 	// What the set's scheduler is never told is as well.
 	contains(t, out, "Warning: spec.template.topologyConstraint.pack.preferred: nothing acts on it: kube-scheduler knows no preferences")
 	// What the cluster lacks is warned of as well.

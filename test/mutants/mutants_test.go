@@ -47,6 +47,7 @@ func TestEveryMistakeIsNoticed(t *testing.T) {
 	maps.Copy(all, updateMutants())
 	maps.Copy(all, autoscalingMutants())
 	maps.Copy(all, topologyMutants())
+	maps.Copy(all, sharingMutants())
 	noticed := 0
 	for name, m := range all {
 		t.Run(name, func(t *testing.T) {

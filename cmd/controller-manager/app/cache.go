@@ -3,6 +3,7 @@ package app
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apilabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -12,13 +13,14 @@ import (
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
-// cacheOptions keep in memory what the controllers use: of pods, Services, ConfigMaps and
-// autoscalers those that carry our label, and of a pod only what a decision reads. The scheduler's groups are
-// not named here: the cache asks the cluster for every kind that is, and one that does
-// not schedule gangs does not know them.
-func cacheOptions() crcache.Options {
+// cacheOptions keep in memory what the controllers use: of pods, Services, ConfigMaps,
+// autoscalers and ResourceClaims those that carry our label, and of a pod only what a decision
+// reads. The scheduler's groups are not named here: the cache asks the cluster for every kind that
+// is, and one that does not schedule gangs does not know them. ResourceClaims are where the cluster
+// serves them.
+func cacheOptions(resourceClaims bool) crcache.Options {
 	ours := apilabels.SelectorFromSet(apilabels.Set{labels.ManagedBy: labels.ManagedByValue})
-	return crcache.Options{
+	options := crcache.Options{
 		DefaultTransform: crcache.TransformStripManagedFields(),
 		ByObject: map[client.Object]crcache.ByObject{
 			&corev1.Pod{}:     {Label: ours, Transform: stripPod},
@@ -29,6 +31,11 @@ func cacheOptions() crcache.Options {
 			&corev1.Node{}:                           {Transform: stripNode},
 		},
 	}
+	if resourceClaims {
+		// A cluster has as many as it has pods with devices.
+		options.ByObject[&resourcev1.ResourceClaim{}] = crcache.ByObject{Label: ours}
+	}
+	return options
 }
 
 var _ cache.TransformFunc = stripPod

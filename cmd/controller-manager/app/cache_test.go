@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apilabels "k8s.io/apimachinery/pkg/labels"
@@ -199,7 +200,7 @@ func TestOnlyPodsAreStripped(t *testing.T) {
 // more pods than ours.
 func TestTheCacheHoldsWhatIsOurs(t *testing.T) {
 	kinds := map[string]bool{}
-	for obj, options := range cacheOptions().ByObject {
+	for obj, options := range cacheOptions(true).ByObject {
 		kind := fmt.Sprintf("%T", obj)
 		kinds[kind] = true
 		if _, isNode := obj.(*corev1.Node); isNode {
@@ -213,10 +214,16 @@ func TestTheCacheHoldsWhatIsOurs(t *testing.T) {
 	}
 	want := map[string]bool{}
 	// A cluster that does not schedule gangs knows no groups: to name them here would keep the cache from starting.
-	for _, obj := range []any{&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Node{}, &autoscalingv2.HorizontalPodAutoscaler{}} {
+	for _, obj := range []any{&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Node{}, &autoscalingv2.HorizontalPodAutoscaler{}, &resourcev1.ResourceClaim{}} {
 		want[fmt.Sprintf("%T", obj)] = true
 	}
 	expect(t, "kinds", want, kinds)
+	// Nor does one without ResourceClaims know those.
+	for obj := range cacheOptions(false).ByObject {
+		if _, isClaim := obj.(*resourcev1.ResourceClaim); isClaim {
+			t.Error("the cache asks for claims where there are none")
+		}
+	}
 }
 
 // A container that waits to be started once more says with what it ended; the state before
@@ -258,7 +265,7 @@ func TestOfANodeItsTaintsAndReadinessAreKept(t *testing.T) {
 		}},
 	}
 	before := node.DeepCopy()
-	for obj, options := range cacheOptions().ByObject {
+	for obj, options := range cacheOptions(true).ByObject {
 		if _, isNode := obj.(*corev1.Node); !isNode {
 			continue
 		}
@@ -282,7 +289,7 @@ func TestOfANodeItsTaintsAndReadinessAreKept(t *testing.T) {
 }
 
 func TestPodsAreStrippedOnTheirWayIntoTheCache(t *testing.T) {
-	for obj, options := range cacheOptions().ByObject {
+	for obj, options := range cacheOptions(true).ByObject {
 		if _, isPod := obj.(*corev1.Pod); !isPod {
 			continue
 		}

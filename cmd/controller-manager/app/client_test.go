@@ -84,7 +84,7 @@ func TestAReadEndsWithItsCaller(t *testing.T) {
 
 // Both belong together: reads that wait, and a client that bounds the wait.
 func TestTheManagersReadsWaitForOwnWrites(t *testing.T) {
-	options := managerOptions(NewOptions())
+	options := managerOptions(NewOptions(), true)
 	if wait := options.Client.Cache.EnableReadYourWritesConsistency; wait == nil || !*wait {
 		t.Error("reads do not wait for own writes")
 	}

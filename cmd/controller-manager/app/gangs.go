@@ -25,7 +25,7 @@ func (n *nativeGangs) served(ctx context.Context) bool {
 	if n.asked {
 		return n.answer
 	}
-	answer := servesGroups(ctx, n.client, schedulingv1beta1.SchemeGroupVersion, "podgroups")
+	answer := serves(ctx, n.client, schedulingv1beta1.SchemeGroupVersion, "podgroups")
 	if ctx.Err() != nil {
 		return false
 	}

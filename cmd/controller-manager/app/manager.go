@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -90,13 +91,17 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := manager.New(restConfig, managerOptions(options))
-	if err != nil {
-		return fmt.Errorf("make the manager: %w", err)
-	}
 	client, err := discovery.NewDiscoveryClientForConfig(restConfig)
 	if err != nil {
 		return err
+	}
+	resourceClaims := servesResourceClaims(ctx, client)
+	if ctx.Err() != nil {
+		return nil
+	}
+	mgr, err := manager.New(restConfig, managerOptions(options, resourceClaims))
+	if err != nil {
+		return fmt.Errorf("make the manager: %w", err)
 	}
 	gangs := &nativeGangs{client: client}
 	grouping, err := podGrouper(restConfig, mgr, options, gangs)
@@ -106,7 +111,7 @@ func Run(ctx context.Context, options *Options) error {
 	if err := serveWebhook(mgr, options, grouping); err != nil {
 		return err
 	}
-	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own, discovery: client, gangs: gangs, grouping: grouping}
+	starter := &starter{config: restConfig, manager: mgr, options: options, metrics: own, discovery: client, gangs: gangs, resourceClaims: resourceClaims, grouping: grouping}
 	if err := mgr.Add(starter); err != nil {
 		return err
 	}
@@ -119,8 +124,8 @@ func Run(ctx context.Context, options *Options) error {
 	return mgr.Start(ctx)
 }
 
-func managerOptions(options *Options) manager.Options {
-	cached := cacheOptions()
+func managerOptions(options *Options, resourceClaims bool) manager.Options {
+	cached := cacheOptions(resourceClaims)
 	maps.Copy(cached.ByObject, webhookCache(options))
 	return manager.Options{
 		Scheme:                        newScheme(),
@@ -151,6 +156,8 @@ type starter struct {
 	// discovery says what the cluster serves, and gangs whether it schedules gangs.
 	discovery discovery.DiscoveryInterface
 	gangs     *nativeGangs
+	// resourceClaims says that the cluster serves them.
+	resourceClaims bool
 	// grouping is nil when pods are not grouped.
 	grouping *live.Live
 	started  atomic.Bool
@@ -179,6 +186,7 @@ func (s *starter) Start(ctx context.Context) error {
 		Waiter:             waiter,
 		NativeGangs:        nativeGangs,
 		KAISchedulers:      kaiSchedulers,
+		ResourceClaims:     s.resourceClaims,
 		TopologyOff:        !s.options.TopologyAwareScheduling,
 		NativeTopology:     nativeTopology,
 		KAITopologies:      kaiTopologies,
@@ -198,7 +206,7 @@ func (s *starter) Start(ctx context.Context) error {
 		return err
 	}
 	s.started.Store(true)
-	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs, "nativeTopology", nativeTopology, "kaiSchedulers", kaiSchedulers, "kaiTopologies", kaiTopologies)
+	klog.InfoS("Controllers are running", "nativeGangs", nativeGangs, "nativeTopology", nativeTopology, "kaiSchedulers", kaiSchedulers, "kaiTopologies", kaiTopologies, "resourceClaims", s.resourceClaims)
 	<-ctx.Done()
 	return nil
 }
@@ -236,7 +244,7 @@ func waitForAPIs(ctx context.Context, client discovery.DiscoveryInterface) error
 
 // servedKAISchedulers are the names, if the cluster serves the groups that KAI reads.
 func servedKAISchedulers(ctx context.Context, client discovery.DiscoveryInterface, names []string) []string {
-	if len(names) == 0 || servesGroups(ctx, client, kai.GroupVersion, kai.Resource) {
+	if len(names) == 0 || serves(ctx, client, kai.GroupVersion, kai.Resource) {
 		return names
 	}
 	if ctx.Err() == nil {
@@ -246,14 +254,24 @@ func servedKAISchedulers(ctx context.Context, client discovery.DiscoveryInterfac
 	return nil
 }
 
-// servesGroups says whether the cluster serves the groups of a scheduler. The answer has to
+// servesResourceClaims says whether the cluster serves what pods of a set may share. The cache has
+// to know before it is made.
+func servesResourceClaims(ctx context.Context, client discovery.DiscoveryInterface) bool {
+	served := serves(ctx, client, resourcev1.SchemeGroupVersion, "resourceclaims")
+	if !served && ctx.Err() == nil {
+		klog.InfoS("The cluster does not serve ResourceClaims: sets that share resources say so in a condition, and their pods are not scheduled", "groupVersion", resourcev1.SchemeGroupVersion)
+	}
+	return served
+}
+
+// serves says whether the cluster serves a resource that it may do without. The answer has to
 // be known, so an API server that does not answer is waited for.
-func servesGroups(ctx context.Context, client discovery.DiscoveryInterface, groupVersion schema.GroupVersion, resource string) bool {
+func serves(ctx context.Context, client discovery.DiscoveryInterface, groupVersion schema.GroupVersion, resource string) bool {
 	served := false
 	_ = wait.PollUntilContextCancel(ctx, apiPollInterval, true, func(context.Context) (bool, error) {
 		groups, err := client.ServerGroups()
 		if err != nil {
-			klog.InfoS("Waiting for the cluster to say how it schedules gangs", "groupVersion", groupVersion, "err", err)
+			klog.InfoS("Waiting for the cluster to say what it serves", "groupVersion", groupVersion, "err", err)
 			return false, nil
 		}
 		if !hasVersion(groups, groupVersion.String()) {

@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -147,6 +148,26 @@ func TestKAISchedulersAreThoseOfAClusterWithKAI(t *testing.T) {
 	}
 }
 
+func TestResourceClaimsAreLookedFor(t *testing.T) {
+	tests := map[string]struct {
+		served map[string][]string
+		want   bool
+	}{
+		"served":                {map[string][]string{"resource.k8s.io/v1": {"deviceclasses", "resourceclaims"}}, true},
+		"not served":            {map[string][]string{"apps/v1": {"deployments"}}, false},
+		"an older version":      {map[string][]string{"resource.k8s.io/v1beta1": {"resourceclaims"}}, false},
+		"the group without any": {map[string][]string{"resource.k8s.io/v1": {"deviceclasses"}}, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			expect(t, "served", tc.want, servesResourceClaims(ctx, &fakeDiscovery{served: tc.served}))
+			expect(t, "the wait was cut short", false, ctx.Err() != nil)
+		})
+	}
+}
+
 func TestTheSchemeKnowsWhatTheControllersReadAndWrite(t *testing.T) {
 	scheme := newScheme()
 	for _, gvk := range []schema.GroupVersionKind{
@@ -155,6 +176,7 @@ func TestTheSchemeKnowsWhatTheControllersReadAndWrite(t *testing.T) {
 		corev1.SchemeGroupVersion.WithKind("Pod"),
 		schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"),
 		{Group: "scheduling.run.ai", Version: "v2alpha2", Kind: "PodGroup"},
+		resourcev1.SchemeGroupVersion.WithKind("ResourceClaim"),
 		coordinationv1.SchemeGroupVersion.WithKind("Lease"),
 	} {
 		if !scheme.Recognizes(gvk) {
@@ -166,7 +188,7 @@ func TestTheSchemeKnowsWhatTheControllersReadAndWrite(t *testing.T) {
 func TestManagerOptions(t *testing.T) {
 	options := NewOptions()
 	options.LeaderElectionNamespace = "n"
-	got := managerOptions(options)
+	got := managerOptions(options, true)
 	expect(t, "leader election", true, got.LeaderElection)
 	expect(t, "namespace of the lease", "n", got.LeaderElectionNamespace)
 	expect(t, "lease", []*time.Duration{ptr.To(15 * time.Second), ptr.To(10 * time.Second), ptr.To(2 * time.Second)},

@@ -58,7 +58,7 @@ func keepsTopology(ctx context.Context, groups schedulingclient.PodGroupInterfac
 
 // servedKAITopologies says whether the cluster serves KAI's topologies.
 func servedKAITopologies(ctx context.Context, client discovery.DiscoveryInterface) bool {
-	if servesGroups(ctx, client, kai.TopologyGroupVersion, kai.TopologyResource) {
+	if serves(ctx, client, kai.TopologyGroupVersion, kai.TopologyResource) {
 		return true
 	}
 	if ctx.Err() == nil {

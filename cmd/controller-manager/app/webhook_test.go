@@ -34,7 +34,7 @@ func TestTheWebhookIsServedWhereItIsToldTo(t *testing.T) {
 func TestOneSecretAndOneConfigurationAreRead(t *testing.T) {
 	options := NewOptions()
 	got := map[string]string{}
-	for obj, by := range managerOptions(options).Cache.ByObject {
+	for obj, by := range managerOptions(options, true).Cache.ByObject {
 		if by.Field == nil {
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/copse-dev/copse/pkg/apiserver/admission/claimtemplate"
 	"github.com/copse-dev/copse/pkg/apiserver/admission/podtemplate"
 	"github.com/copse-dev/copse/pkg/apiserver/admission/protection"
 )
@@ -25,19 +26,20 @@ import (
 // AddTo adds Copse's plugins to the options of a server.
 func AddTo(options *genericoptions.RecommendedOptions) {
 	protection.Register(options.Admission.Plugins)
+	claimtemplate.Register(options.Admission.Plugins)
 	podtemplate.Register(options.Admission.Plugins)
 	resourcequota.Register(options.Admission.Plugins)
 	options.Admission.RecommendedPluginOrder = order(options.Admission.RecommendedPluginOrder)
 	options.ExtraAdmissionInitializers = initializers
 }
 
-// order puts protection before whatever costs a call, as it refuses by itself; the dry
-// run after all others that might refuse, as it costs most; and the quota last, because
+// order puts protection before whatever costs a call, as it refuses by itself; what asks for
+// access to templates after the plugins that may change the set; the dry run after all others that might refuse, as it costs most; and the quota last, because
 // what is refused after it stays charged until the cluster counts again.
 func order(generic []string) []string {
 	after := slices.Index(generic, lifecycle.PluginName) + 1
 	own := slices.Insert(slices.Clone(generic), after, protection.PluginName)
-	return append(own, podtemplate.PluginName, resourcequota.PluginName)
+	return append(own, claimtemplate.PluginName, podtemplate.PluginName, resourcequota.PluginName)
 }
 
 // initializers give the plugins what the generic server does not: a client without a

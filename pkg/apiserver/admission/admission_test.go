@@ -24,7 +24,7 @@ func TestThePluginsRunInTheirOrder(t *testing.T) {
 	admission := options().Admission
 	want := []string{
 		"NamespaceLifecycle", "ManagedChildProtection", "MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
-		"PodTemplateDryRun", "ResourceQuota",
+		"ClaimTemplateAccess", "PodTemplateDryRun", "ResourceQuota",
 	}
 	if diff := cmp.Diff(want, admission.RecommendedPluginOrder); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -33,7 +33,7 @@ func TestThePluginsRunInTheirOrder(t *testing.T) {
 	if errs := admission.Validate(); len(errs) > 0 {
 		t.Error(errs)
 	}
-	admission.DisablePlugins = []string{"ManagedChildProtection", "PodTemplateDryRun", "ResourceQuota"}
+	admission.DisablePlugins = []string{"ManagedChildProtection", "ClaimTemplateAccess", "PodTemplateDryRun", "ResourceQuota"}
 	if errs := admission.Validate(); len(errs) > 0 {
 		t.Errorf("they cannot be switched off: %v", errs)
 	}

@@ -34,12 +34,17 @@ import (
 
 // Reconciler writes the status of sets.
 type Reconciler struct {
-	Client   client.Client
+	Client client.Client
+	// Cache is the client's cache without its waiting for own writes: for event handlers,
+	// which must not block.
+	Cache    client.Reader
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.Clock
 	Pace     *pace.Pace
 	Metrics  *metrics.Metrics
+	// ResourceClaims says that the cluster serves them.
+	ResourceClaims bool
 	// Topology says what the constraints of sets speak of.
 	Topology topology.Source
 }
@@ -175,6 +180,9 @@ func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSe
 		o.snapshot.Gangs[gangs.Items[i].Name] = &gangs.Items[i]
 	}
 	var err error
+	if o.snapshot.Claims, err = r.claims(ctx, pcs); err != nil {
+		return nil, err
+	}
 	if o.snapshot.Topology, err = r.Topology.Of(ctx, r.Client, pcs); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -132,13 +133,16 @@ func (f fieldIndexer) IndexField(_ context.Context, obj client.Object, field str
 func build(t *testing.T, objects []client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, autoscalingv2.AddToScheme, grovev1alpha1.AddToScheme, schedulerv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, autoscalingv2.AddToScheme, resourcev1.AddToScheme, grovev1alpha1.AddToScheme, schedulerv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&grovev1alpha1.PodCliqueSet{})
 	if err := index.Register(t.Context(), fieldIndexer{builder}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := index.RegisterClaims(t.Context(), fieldIndexer{builder}); err != nil {
 		t.Fatal(err)
 	}
 	for _, obj := range objects {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +42,10 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 			handler.TypedEnqueueRequestsFromMapFunc(setOf[*corev1.Service]), deleted[*corev1.Service]())).
 		WatchesRawSource(source.Kind(cache, &corev1.Pod{},
 			handler.TypedEnqueueRequestsFromMapFunc(setOfPod), ended()))
+	if r.ResourceClaims {
+		b = b.WatchesRawSource(source.Kind(cache, &resourcev1.ResourceClaimTemplate{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.setsOfTemplate), cameOrWent()))
+	}
 	if !r.Topology.Off {
 		b = b.WatchesRawSource(source.Kind(cache, &grovev1alpha1.ClusterTopologyBinding{},
 			handler.TypedEnqueueRequestsFromMapFunc(setsOfBinding(cache)), topology.LevelsChanged()))

@@ -1,7 +1,7 @@
 // Package replica makes and removes what one replica of a PodCliqueSet consists of:
 // its headless Service, PodCliqueScalingGroups, PodCliques (members of scaling groups
-// too), PodGangs, HorizontalPodAutoscalers of what the template wants scaled and, where
-// pods wait to start, a StartGate and its ConfigMap. It opens
+// too), PodGangs, HorizontalPodAutoscalers of what the template wants scaled, ResourceClaims that
+// pods share and, where pods wait to start, a StartGate and its ConfigMap. It opens
 // the gate, and writes no other status. It makes no pods.
 package replica
 
@@ -14,6 +14,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +50,10 @@ type Reconciler struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.Clock
+	// ResourceClaims says that the cluster serves them.
+	ResourceClaims bool
+	// NativeGangs says that the cluster's own scheduler schedules gangs.
+	NativeGangs bool
 	// Topology says what the constraints of sets speak of.
 	Topology topology.Source
 
@@ -70,8 +75,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, 
 	if pcs.UID != key.UID || isOrphaning(pcs) {
 		return reconcile.Result{}, nil
 	}
-	have, err := r.observe(ctx, key)
+	have, err := r.observe(ctx, pcs, key)
 	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.seeAllocations(ctx, pcs, have); err != nil {
 		return reconcile.Result{}, err
 	}
 	if have.topology, err = r.Topology.Of(ctx, r.Client, pcs); err != nil {
@@ -110,23 +118,32 @@ func (r *Reconciler) carryOut(ctx context.Context, pcs *grovev1alpha1.PodCliqueS
 	if ok, err := r.groupsAgree(ctx, have, p); err != nil || !ok {
 		return false, err
 	}
+	if ok, err := r.cliquesAgree(ctx, have, p); err != nil || !ok {
+		return false, err
+	}
 	if ok, err := r.topologyAgrees(ctx, pcs, have, p); err != nil || !ok {
 		return false, err
 	}
 	return true, r.apply(ctx, pcs, p)
 }
 
-// groupsAgree says that the scaling groups whose members the plan makes or removes are
-// as the cache shows them: a size from the past would take healthy copies away (D11).
+// groupsAgree says that the scaling groups whose members the plan makes or removes, or any whose
+// claims it removes, are as the cache shows them: a size from the past would take healthy copies
+// away (D11).
 func (r *Reconciler) groupsAgree(ctx context.Context, have observed, p plan) (bool, error) {
-	touched := map[string]bool{}
+	touched, all := map[string]bool{}, false
 	for _, obj := range append(slices.Clone(p.create), p.remove...) {
 		if clique, ok := obj.(*grovev1alpha1.PodClique); ok {
 			touched[clique.Labels[labels.ScalingGroup]] = true
 		}
 	}
+	for _, obj := range p.remove {
+		if _, ok := obj.(*resourcev1.ResourceClaim); ok {
+			all = true
+		}
+	}
 	for name, cached := range have.groups {
-		if !touched[name] {
+		if !touched[name] && !all {
 			continue
 		}
 		current := &grovev1alpha1.PodCliqueScalingGroup{}
@@ -186,8 +203,9 @@ func agree(cached, current *grovev1alpha1.PodCliqueSet, replica int32) bool {
 		gang.SameTurns(cached, current)
 }
 
-func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {
+func (r *Reconciler) observe(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, key Key) (observed, error) {
 	have := NewChildren().have
+	have.servesClaims = r.ResourceClaims
 	var (
 		services corev1.ServiceList
 		groups   grovev1alpha1.PodCliqueScalingGroupList
@@ -223,7 +241,7 @@ func (r *Reconciler) observe(ctx context.Context, key Key) (observed, error) {
 	for i := range scalers.Items {
 		have.autoscalers[scalers.Items[i].Name] = &scalers.Items[i]
 	}
-	return have, nil
+	return have, r.observeClaims(ctx, pcs, key.Replica, have)
 }
 
 func (r *Reconciler) apply(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, p plan) error {
@@ -275,17 +293,25 @@ func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet
 	return conflict
 }
 
-// showAgain gives an autoscaler of ours the labels back without which the cache does not show
-// it: people may change them, unlike those of our own kinds.
+// showAgain gives an autoscaler or a claim of ours the labels back without which the cache does
+// not show it: people may change them, unlike those of our own kinds.
 func (r *Reconciler) showAgain(ctx context.Context, obj client.Object, want runtime.Object) error {
-	scaler, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
-	if !ok {
+	var updated client.Object
+	switch obj := obj.(type) {
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		if scaler := putRight(obj, want.(*autoscalingv2.HorizontalPodAutoscaler)); scaler != nil {
+			updated = scaler
+		}
+	case *resourcev1.ResourceClaim:
+		if claim := withLabels(obj, want.(*resourcev1.ResourceClaim).Labels); claim != nil {
+			updated = claim
+		}
+	}
+	if updated == nil {
 		return nil
 	}
-	if updated := putRight(scaler, want.(*autoscalingv2.HorizontalPodAutoscaler)); updated != nil {
-		if err := r.Client.Update(ctx, updated); err != nil {
-			return fmt.Errorf("update %T %s: %w", updated, updated.Name, err)
-		}
+	if err := r.Client.Update(ctx, updated); err != nil {
+		return fmt.Errorf("update %T %s: %w", updated, updated.GetName(), err)
 	}
 	return nil
 }
@@ -316,6 +342,8 @@ func kindOf(obj client.Object) string {
 		return "ConfigMap"
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		return "HorizontalPodAutoscaler"
+	case *resourcev1.ResourceClaim:
+		return "ResourceClaim"
 	}
 	return fmt.Sprintf("%T", obj)
 }

@@ -3,6 +3,8 @@ package replica
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -26,6 +28,7 @@ func NewChildren() Children {
 		cliques: map[string]*grovev1alpha1.PodClique{}, gangs: map[string]*schedulerv1alpha1.PodGang{},
 		gates: map[string]*grovev1alpha1.StartGate{}, configMaps: map[string]*corev1.ConfigMap{},
 		autoscalers: map[string]*autoscalingv2.HorizontalPodAutoscaler{},
+		claims:      map[string]*resourcev1.ResourceClaim{}, claimTemplates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{},
 	}}
 }
 
@@ -46,6 +49,10 @@ func (c Children) Put(obj client.Object) {
 		c.have.configMaps[obj.Name] = obj
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		c.have.autoscalers[obj.Name] = obj
+	case *resourcev1.ResourceClaim:
+		c.have.claims[obj.Name] = obj
+	case *resourcev1.ResourceClaimTemplate:
+		c.have.claimTemplates[client.ObjectKeyFromObject(obj)] = obj
 	}
 }
 
@@ -74,6 +81,10 @@ func Hears(before, after client.Object, gated bool) bool {
 		return letsThrough(childChanged[*corev1.Service](), before, after)
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		return letsThrough(autoscalerChanged(), before, after)
+	case *resourcev1.ResourceClaim:
+		return letsThrough(claimChanged(), before, after)
+	case *resourcev1.ResourceClaimTemplate:
+		return letsThrough(templateCame(), before, after)
 	}
 	return true
 }

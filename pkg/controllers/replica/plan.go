@@ -6,8 +6,10 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,6 +31,12 @@ type observed struct {
 	// configMaps are those of the gates.
 	configMaps  map[string]*corev1.ConfigMap
 	autoscalers map[string]*autoscalingv2.HorizontalPodAutoscaler
+	// claims are those that pods share, and claimTemplates what they may be made from beside the
+	// set's own templates.
+	claims         map[string]*resourcev1.ResourceClaim
+	claimTemplates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
+	// servesClaims says that the cluster knows claims.
+	servesClaims bool
 	// topology is what the set's constraints speak of.
 	topology gang.Topology
 }
@@ -60,6 +68,8 @@ func planReplica(pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed) 
 	planService(&p, pcs, replica, have)
 	planGate(&p, pcs, replica, have)
 	planGroups(&p, pcs, replica, have)
+	// Pods wait for their gang, so what is made before it is there before them.
+	planClaims(&p, pcs, replica, have)
 	planCliques(&p, pcs, replica, have)
 	planAutoscalers(&p, pcs, replica, have)
 	return p
@@ -90,9 +100,13 @@ func planRemoval(have observed) plan {
 	for _, name := range slices.Sorted(maps.Keys(have.configMaps)) {
 		p.removeOne(have.configMaps[name])
 	}
-	if len(have.configMaps) > 0 || len(have.autoscalers) > 0 {
+	for _, name := range slices.Sorted(maps.Keys(have.claims)) {
+		p.removeOne(have.claims[name])
+	}
+	if len(have.configMaps) > 0 || len(have.autoscalers) > 0 || len(have.claims) > 0 {
 		// The set goes when the Service has: what the file says must not be there for a set that
-		// takes the name, whose pods would start by it. Its autoscalers have the same names, too.
+		// takes the name, whose pods would start by it. Its autoscalers have the same names, too,
+		// and its pods would use the devices of these.
 		return p
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.services)) {

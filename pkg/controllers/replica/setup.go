@@ -6,6 +6,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,6 +57,12 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[
 			r.queue = queue
 			return nil
 		}))
+	if r.ResourceClaims {
+		b = b.WatchesRawSource(source.TypedKind(cache, &resourcev1.ResourceClaim{},
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfClaim), claimChanged())).
+			WatchesRawSource(source.TypedKind(cache, &resourcev1.ResourceClaimTemplate{},
+				handler.TypedEnqueueRequestsFromMapFunc(r.keysOfTemplate), templateCame()))
+	}
 	if !r.Topology.Off {
 		b = b.WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.ClusterTopologyBinding{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.keysOfBinding), topology.LevelsChanged()))
@@ -132,6 +139,28 @@ func autoscalerChanged() predicate.TypedPredicate[*autoscalingv2.HorizontalPodAu
 	}
 }
 
+// claimChanged lets through what people change of a claim, and that the last pod has let go of
+// it. What the scheduler allocates is told to it once (gang.UnseenAllocation); who else uses it is
+// nothing to act on.
+func claimChanged() predicate.TypedPredicate[*resourcev1.ResourceClaim] {
+	return predicate.TypedFuncs[*resourcev1.ResourceClaim]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*resourcev1.ResourceClaim]) bool {
+			return !maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) ||
+				(e.ObjectOld.DeletionTimestamp == nil) != (e.ObjectNew.DeletionTimestamp == nil) ||
+				gang.UnseenAllocation(e.ObjectNew) != "" && gang.UnseenAllocation(e.ObjectNew) != gang.UnseenAllocation(e.ObjectOld) ||
+				len(e.ObjectOld.Status.ReservedFor) > 0 && len(e.ObjectNew.Status.ReservedFor) == 0
+		},
+	}
+}
+
+// templateCame lets through new templates: what a claim has been made from is of no more use.
+func templateCame() predicate.TypedPredicate[*resourcev1.ResourceClaimTemplate] {
+	return predicate.TypedFuncs[*resourcev1.ResourceClaimTemplate]{
+		UpdateFunc: func(event.TypedUpdateEvent[*resourcev1.ResourceClaimTemplate]) bool { return false },
+		DeleteFunc: func(event.TypedDeleteEvent[*resourcev1.ResourceClaimTemplate]) bool { return false },
+	}
+}
+
 // cliqueChanged lets through what changes the plan, and what members of the same copy of a
 // scaling group may wait for in a staged set: all pods of a clique are there, or have
 // finished.
@@ -175,11 +204,36 @@ func (r *Reconciler) keysOfSet(ctx context.Context, pcs *grovev1alpha1.PodClique
 	return keys
 }
 
+// keysOfTemplate are the replicas of the sets that refer to a template.
+func (r *Reconciler) keysOfTemplate(ctx context.Context, template *resourcev1.ResourceClaimTemplate) []Key {
+	var sets grovev1alpha1.PodCliqueSetList
+	if err := r.Cache.List(ctx, &sets, index.SharingTemplate(client.ObjectKeyFromObject(template))...); err != nil {
+		return nil
+	}
+	var keys []Key
+	for i := range sets.Items {
+		keys = append(keys, r.keysOfSet(ctx, &sets.Items[i])...)
+	}
+	return keys
+}
+
+// keyOfClaim is the replica that a claim is for; one of the whole set is its first replica's.
+func keyOfClaim(ctx context.Context, claim *resourcev1.ResourceClaim) []Key {
+	if _, ok := replicaOf(claim); ok {
+		return keyOfChild(ctx, claim)
+	}
+	return keyOfSet(claim, 0)
+}
+
 func keyOfChild[T client.Object](_ context.Context, obj T) []Key {
 	replica, ok := replicaOf(obj)
 	if !ok {
 		return nil
 	}
+	return keyOfSet(obj, replica)
+}
+
+func keyOfSet(obj client.Object, replica int32) []Key {
 	for _, ref := range obj.GetOwnerReferences() {
 		if isSet(ref) {
 			return []Key{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: ref.Name}, UID: ref.UID, Replica: replica}}

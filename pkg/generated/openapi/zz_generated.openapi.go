@@ -1018,7 +1018,7 @@ func schema_pkg_apis_grove_v1alpha1_PCSGResourceSharingSpec(ref common.Reference
 					},
 					"scope": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scope says which pods share one claim.\n\nPossible enum values:\n - `\"AllReplicas\"` makes one claim for all replicas of the owner.\n - `\"PerReplica\"` makes one claim for each replica of the owner.",
+							Description: "scope says which pods share one claim.\n\nPossible enum values:\n - `\"AllReplicas\"` makes one claim for all replicas of the set, scaling group or clique that asks for it.\n - `\"PerReplica\"` makes one claim for each replica of the set, copy of the scaling group, or pod of the clique.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1054,7 +1054,7 @@ func schema_pkg_apis_grove_v1alpha1_PCSResourceSharingFilter(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "childCliqueNames are standalone cliques of the template.",
+							Description: "childCliqueNames are cliques of the template, those of scaling groups as well.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1115,7 +1115,7 @@ func schema_pkg_apis_grove_v1alpha1_PCSResourceSharingSpec(ref common.ReferenceC
 					},
 					"scope": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scope says which pods share one claim.\n\nPossible enum values:\n - `\"AllReplicas\"` makes one claim for all replicas of the owner.\n - `\"PerReplica\"` makes one claim for each replica of the owner.",
+							Description: "scope says which pods share one claim.\n\nPossible enum values:\n - `\"AllReplicas\"` makes one claim for all replicas of the set, scaling group or clique that asks for it.\n - `\"PerReplica\"` makes one claim for each replica of the set, copy of the scaling group, or pod of the clique.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3078,7 +3078,7 @@ func schema_pkg_apis_grove_v1alpha1_ResourceSharingSpec(ref common.ReferenceCall
 					},
 					"scope": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scope says which pods share one claim.\n\nPossible enum values:\n - `\"AllReplicas\"` makes one claim for all replicas of the owner.\n - `\"PerReplica\"` makes one claim for each replica of the owner.",
+							Description: "scope says which pods share one claim.\n\nPossible enum values:\n - `\"AllReplicas\"` makes one claim for all replicas of the set, scaling group or clique that asks for it.\n - `\"PerReplica\"` makes one claim for each replica of the set, copy of the scaling group, or pod of the clique.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -69,9 +69,11 @@ type TopologyPackConstraint struct {
 type ResourceSharingScope string
 
 const (
-	// ResourceSharingScopeAllReplicas makes one claim for all replicas of the owner.
+	// ResourceSharingScopeAllReplicas makes one claim for all replicas of the set, scaling
+	// group or clique that asks for it.
 	ResourceSharingScopeAllReplicas ResourceSharingScope = "AllReplicas"
-	// ResourceSharingScopePerReplica makes one claim for each replica of the owner.
+	// ResourceSharingScopePerReplica makes one claim for each replica of the set, copy of the
+	// scaling group, or pod of the clique.
 	ResourceSharingScopePerReplica ResourceSharingScope = "PerReplica"
 )
 
@@ -137,6 +139,9 @@ const (
 	ConditionTypePodsStuckTerminating = "PodsStuckTerminating"
 	// ConditionTypePodCreationFailed is on PodClique: the API server refuses the clique's pods.
 	ConditionTypePodCreationFailed = "PodCreationFailed"
+	// ConditionTypeResourceClaimsMissing is on PodCliqueSet: ResourceClaims that pods share
+	// cannot be made, and the pods wait for them.
+	ConditionTypeResourceClaimsMissing = "ResourceClaimsMissing"
 	// ConditionTypeTopologyLevelsUnavailable is on PodCliqueSet with topology constraints: True
 	// when a domain that one names does not exist, Unknown when none is followed.
 	ConditionTypeTopologyLevelsUnavailable = "TopologyLevelsUnavailable"
@@ -192,6 +197,12 @@ const (
 	ReasonForeignPod = "ForeignPod"
 	// ReasonForeignConfigMap: the name of a gate's ConfigMap is held by another owner's.
 	ReasonForeignConfigMap = "ForeignConfigMap"
+	// ReasonResourceClaimTemplateNotFound: ResourceClaimsMissing is True, a template that claims
+	// are made from does not exist.
+	ReasonResourceClaimTemplateNotFound = "ResourceClaimTemplateNotFound"
+	// ReasonResourceClaimsNotServed: ResourceClaimsMissing is True, the cluster does not know
+	// ResourceClaims.
+	ReasonResourceClaimsNotServed = "ResourceClaimsNotServed"
 	// ReasonRollingUpdate: UpdatePending is True, pods are replaced.
 	ReasonRollingUpdate = "RollingUpdate"
 	// ReasonWaitingForDeletion: UpdatePending is True, pods are replaced when somebody deletes

@@ -167,7 +167,7 @@ type PCSResourceSharingSpec struct {
 
 // PCSResourceSharingFilter names children of a PodCliqueSet.
 type PCSResourceSharingFilter struct {
-	// childCliqueNames are standalone cliques of the template.
+	// childCliqueNames are cliques of the template, those of scaling groups as well.
 	// +optional
 	// +listType=atomic
 	ChildCliqueNames []string `json:"childCliqueNames,omitempty"`

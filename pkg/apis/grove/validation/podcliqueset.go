@@ -43,6 +43,7 @@ func validatePodCliqueSetSpec(pcs *grove.PodCliqueSet, path *field.Path) field.E
 	errs = append(errs, validateSize(spec, path)...)
 	errs = append(errs, validateSetBytes(pcs, path)...)
 	errs = append(errs, validateNameBudget(pcs.Name, spec, path.Child("template"))...)
+	errs = append(errs, validateClaimNames(pcs.Name, &spec.Template, path.Child("template"))...)
 	return append(errs, validateNamesApart(&spec.Template, isStaged(spec), path.Child("template"))...)
 }
 

@@ -2,6 +2,7 @@ package validation
 
 import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	unversionedvalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,6 +17,9 @@ func validateResources(template *grove.PodCliqueSetTemplateSpec, path *field.Pat
 	for i := range template.ResourceClaimTemplates {
 		claim, claimPath := &template.ResourceClaimTemplates[i], path.Child("resourceClaimTemplates").Index(i)
 		errs = append(errs, fields.UniqueName(claim.Name, templates, claimPath.Child("name"))...)
+		metaPath := claimPath.Child("templateSpec", "metadata")
+		errs = append(errs, unversionedvalidation.ValidateLabels(claim.TemplateSpec.Labels, metaPath.Child("labels"))...)
+		errs = append(errs, apivalidation.ValidateAnnotations(claim.TemplateSpec.Annotations, metaPath.Child("annotations"))...)
 		if len(claim.TemplateSpec.Spec.Devices.Requests) == 0 {
 			errs = append(errs, field.Required(claimPath.Child("templateSpec", "spec", "devices", "requests"), "a claim needs at least one device request"))
 		}

@@ -1,9 +1,11 @@
 package validation
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -41,6 +43,11 @@ func TestValidateResources(t *testing.T) {
 	ofClique := func(specs ...grove.ResourceSharingSpec) func(*grove.PodCliqueSet) {
 		return clique(1, func(c *grove.PodCliqueTemplateSpec) { c.ResourceSharing = specs })
 	}
+	described := func(labels, annotations map[string]string) grove.ResourceClaimTemplateConfig {
+		claim := mkClaim("claim")
+		claim.TemplateSpec.Labels, claim.TemplateSpec.Annotations = labels, annotations
+		return claim
+	}
 	noRequest := mkClaim("claim")
 	noRequest.TemplateSpec.Spec.Devices.Requests = nil
 	filter := func(cliques, groups []string) *grove.PCSResourceSharingFilter {
@@ -50,7 +57,13 @@ func TestValidateResources(t *testing.T) {
 		"claim templates":                      {tweak: claims(mkClaim("a"), mkClaim("b"))},
 		"name of a claim template is required": {tweak: claims(mkClaim("")), want: field.ErrorList{required("spec.template.resourceClaimTemplates[0].name")}},
 		"names of claim templates are unique":  {tweak: claims(mkClaim("a"), mkClaim("a")), want: field.ErrorList{duplicate("spec.template.resourceClaimTemplates[1].name")}},
-		"a claim has a device request":         {tweak: claims(noRequest), want: field.ErrorList{required("spec.template.resourceClaimTemplates[0].templateSpec.spec.devices.requests")}},
+		"labels of claims are valid": {
+			tweak: claims(described(map[string]string{"a": "b c"}, nil)), want: field.ErrorList{invalid("spec.template.resourceClaimTemplates[0].templateSpec.metadata.labels")},
+		},
+		"annotations of claims are valid": {
+			tweak: claims(described(nil, map[string]string{"a/b/c": ""})), want: field.ErrorList{invalid("spec.template.resourceClaimTemplates[0].templateSpec.metadata.annotations")},
+		},
+		"a claim has a device request": {tweak: claims(noRequest), want: field.ErrorList{required("spec.template.resourceClaimTemplates[0].templateSpec.spec.devices.requests")}},
 
 		"sharing of the set":                             {tweak: all(claims(mkClaim("a")), set(nil, shared("a"), shared("other")))},
 		"scope AllReplicas":                              {tweak: set(nil, shared("a", func(s *grove.ResourceSharingSpec) { s.Scope = grove.ResourceSharingScopeAllReplicas }))},
@@ -80,5 +93,70 @@ func TestValidateResources(t *testing.T) {
 		"sharing of a group has a name":             {tweak: ofGroup(nil, shared("")), want: field.ErrorList{required(group0 + ".resourceSharing[0].name")}},
 		"a filter of a group names something":       {tweak: ofGroup(&grove.PCSGResourceSharingFilter{}, shared("a")), want: field.ErrorList{required(group0 + ".resourceSharing[0].filter")}},
 		"a filter of a group names its own cliques": {tweak: ofGroup(&grove.PCSGResourceSharingFilter{ChildCliqueNames: []string{"router"}}, shared("a")), want: field.ErrorList{notFound(group0 + ".resourceSharing[0].filter.childCliqueNames[0]")}},
+	})
+}
+
+// No claim can have the name of another, nor of one that a pod has of its own.
+func TestClaimsHaveNamesOfTheirOwn(t *testing.T) {
+	all2 := func(s *grove.ResourceSharingSpec) { s.Scope = grove.ResourceSharingScopeAllReplicas }
+	set := func(specs ...grove.ResourceSharingSpec) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) {
+			for _, spec := range specs {
+				pcs.Spec.Template.ResourceSharing = append(pcs.Spec.Template.ResourceSharing, grove.PCSResourceSharingSpec{ResourceSharingSpec: spec})
+			}
+		}
+	}
+	routersOnly := func(pcs *grove.PodCliqueSet) {
+		pcs.Spec.Template.ResourceSharing[0].Filter = &grove.PCSResourceSharingFilter{ChildCliqueNames: []string{"router"}}
+	}
+	ofClique := func(specs ...grove.ResourceSharingSpec) func(*grove.PodCliqueSet) {
+		return clique(1, func(c *grove.PodCliqueTemplateSpec) { c.ResourceSharing = specs })
+	}
+	ofGroup := func(specs ...grove.ResourceSharingSpec) func(*grove.PodCliqueSet) {
+		return all(withGroup("decode", "worker"), func(pcs *grove.PodCliqueSet) {
+			for _, spec := range specs {
+				pcs.Spec.Template.PodCliqueScalingGroups[0].ResourceSharing = append(pcs.Spec.Template.PodCliqueScalingGroups[0].ResourceSharing, grove.PCSGResourceSharingSpec{ResourceSharingSpec: spec})
+			}
+		})
+	}
+	own := func(name string) func(*grove.PodCliqueSet) {
+		return clique(1, func(c *grove.PodCliqueTemplateSpec) {
+			c.Spec.PodSpec.ResourceClaims = []corev1.PodResourceClaim{{Name: name}}
+		})
+	}
+	const (
+		clique1Sharing, group0Sharing = clique1 + ".resourceSharing[0].name", group0 + ".resourceSharing[0].name"
+		ownClaim                      = clique1 + ".spec.podSpec.resourceClaims[0].name"
+	)
+	name := mkPodCliqueSet().Name
+	testCreate(t, mkPodCliqueSet, ValidatePodCliqueSet, map[string]createCase[grove.PodCliqueSet]{
+		"a template for each replica is that of each pod": {
+			tweak: all(set(shared("worker-0-gpu")), ofClique(shared("gpu"))), want: field.ErrorList{invalid(clique1Sharing)},
+		},
+		"another index is another name than no index": {tweak: all(set(shared("worker-00-gpu")), ofClique(shared("gpu")))},
+		"for all":                          {tweak: all(set(shared("worker-all-gpu")), ofClique(shared("gpu", all2))), want: field.ErrorList{invalid(clique1Sharing)}},
+		"for all and for each":             {tweak: all(set(shared("worker-all-gpu")), ofClique(shared("gpu")))},
+		"of a group and of a clique in it": {tweak: all(ofGroup(shared("worker-7-gpu")), ofClique(shared("gpu"))), want: field.ErrorList{invalid(clique1Sharing)}},
+		"of a set and of a group":          {tweak: all(set(shared("decode-0-gpu")), ofGroup(shared("gpu"))), want: field.ErrorList{invalid(group0Sharing)}},
+		"of one list":                      {tweak: set(shared("gpu"), shared("gpu", all2)), want: field.ErrorList{duplicate("spec.template.resourceSharing[1].name")}},
+
+		"a pod's own claim":                   {tweak: all(set(shared("gpu")), own(name+"-3-gpu")), want: field.ErrorList{invalid(ownClaim)}},
+		"a pod's own claim of another shape":  {tweak: all(set(shared("gpu")), own(name+"-x-gpu"))},
+		"a pod's own claim of another prefix": {tweak: all(set(shared("gpu")), own("other-3-gpu"))},
+		"what another clique shares":          {tweak: all(set(shared("gpu")), routersOnly, own(name+"-3-gpu"))},
+	})
+}
+
+func TestASetSharesOnlySoMuch(t *testing.T) {
+	many := func(count int) func(*grove.PodCliqueSet) {
+		return clique(1, func(c *grove.PodCliqueTemplateSpec) {
+			for i := range count {
+				c.ResourceSharing = append(c.ResourceSharing, shared(fmt.Sprintf("t%d", i)))
+			}
+		})
+	}
+	testCreate(t, mkPodCliqueSet, ValidatePodCliqueSet, map[string]createCase[grove.PodCliqueSet]{
+		"as much as may be": {tweak: many(MaxSharings)},
+		"more":              {tweak: many(MaxSharings + 1), want: field.ErrorList{invalid("spec")}},
 	})
 }

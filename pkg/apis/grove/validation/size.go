@@ -21,6 +21,9 @@ const (
 	MaxCliques = 256
 	// MaxListItems bounds what the lists of a set hold in all.
 	MaxListItems = 10000
+	// MaxSharings bounds the entries of resourceSharing of a set in all: the names of the claims
+	// of each are compared with those of all others.
+	MaxSharings = 1000
 	// MaxObjectBytes bounds the encoded object. etcd takes 1.5 MiB by default, and the
 	// status of a set that has been accepted has to fit as well.
 	MaxObjectBytes = 5 << 18
@@ -43,7 +46,7 @@ func validateLists(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorLi
 	if len(errs) > 0 {
 		return errs
 	}
-	items := len(template.ResourceClaimTemplates) + len(template.ResourceSharing)
+	items, sharings := len(template.ResourceClaimTemplates)+len(template.ResourceSharing), len(template.ResourceSharing)
 	for i := range template.ResourceSharing {
 		if filter := template.ResourceSharing[i].Filter; filter != nil {
 			items += len(filter.ChildCliqueNames) + len(filter.ChildScalingGroupNames)
@@ -61,6 +64,7 @@ func validateLists(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorLi
 	for i := range template.PodCliqueScalingGroups {
 		group := &template.PodCliqueScalingGroups[i]
 		items += len(group.CliqueNames) + len(group.Annotations) + len(group.ResourceSharing) + scalerItems(group.ScaleConfig)
+		sharings += len(group.ResourceSharing)
 		for j := range group.ResourceSharing {
 			if filter := group.ResourceSharing[j].Filter; filter != nil {
 				items += len(filter.ChildCliqueNames)
@@ -70,9 +74,13 @@ func validateLists(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorLi
 	for i := range template.Cliques {
 		clique := &template.Cliques[i]
 		items += len(clique.Labels) + len(clique.Annotations) + len(clique.ResourceSharing) + itemsOf(&clique.Spec)
+		sharings += len(clique.ResourceSharing)
 	}
 	if items > MaxListItems {
 		return field.ErrorList{tooManyItems(items, path)}
+	}
+	if sharings > MaxSharings {
+		return field.ErrorList{field.Invalid(path, sharings, fmt.Sprintf("has more than %d entries of resourceSharing in all: ask for more devices by one claim, or split the set", MaxSharings)).WithOrigin("maximum")}
 	}
 	return nil
 }
@@ -87,7 +95,7 @@ func tooManyItems(items int, path *field.Path) *field.Error {
 func itemsOf(spec *grove.PodCliqueSpec) int {
 	pod := &spec.PodSpec
 	items := len(spec.StartsAfter) + scalerItems(spec.AutoScalingConfig) +
-		len(pod.InitContainers) + len(pod.Containers) + len(pod.Volumes) + len(pod.SchedulingGates)
+		len(pod.InitContainers) + len(pod.Containers) + len(pod.Volumes) + len(pod.SchedulingGates) + len(pod.ResourceClaims)
 	if items > MaxListItems {
 		return items
 	}

@@ -10,6 +10,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/scheduling/native"
 )
@@ -30,6 +32,8 @@ const (
 	controllerUID = native.OwnerIndex
 	// controllerClique is the name of the PodClique that controls a pod.
 	controllerClique = "copse.controllerClique"
+	// claimTemplate is each ResourceClaimTemplate that a set refers to.
+	claimTemplate = "copse.claimTemplate"
 	// terminatingOn is the node of a pod that is being deleted.
 	terminatingOn = "copse.terminatingOn"
 )
@@ -75,6 +79,40 @@ func RegisterControlled(ctx context.Context, indexer client.FieldIndexer, obj cl
 	return nil
 }
 
+// RegisterClaims adds the indexes for ResourceClaims that pods share, to the cache of a cluster
+// that knows them.
+func RegisterClaims(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &resourcev1.ResourceClaim{}, ownerUID, owners); err != nil {
+		return fmt.Errorf("index ResourceClaims: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &resourcev1.ResourceClaim{}, ownerReplica, replicas); err != nil {
+		return fmt.Errorf("index ResourceClaims by replica: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &grovev1alpha1.PodCliqueSet{}, claimTemplate, claimTemplates); err != nil {
+		return fmt.Errorf("index sets by ResourceClaimTemplate: %w", err)
+	}
+	return nil
+}
+
+// SharingTemplate selects the sets that refer to a ResourceClaimTemplate, of any namespace.
+// What it returns is the cache's own and must not be changed.
+func SharingTemplate(template types.NamespacedName) []client.ListOption {
+	return []client.ListOption{client.MatchingFields{claimTemplate: template.String()}, client.UnsafeDisableDeepCopy}
+}
+
+func claimTemplates(obj client.Object) []string {
+	pcs, ok := obj.(*grovev1alpha1.PodCliqueSet)
+	if !ok {
+		return nil
+	}
+	others := gang.OtherTemplates(pcs)
+	keys := make([]string, 0, len(others))
+	for _, other := range others {
+		keys = append(keys, other.String())
+	}
+	return keys
+}
+
 // OfCliqueNamed selects the pods of all PodCliques that have, or had, a name. What it
 // returns is the cache's own and must not be changed.
 func OfCliqueNamed(namespace, name string) []client.ListOption {
@@ -111,6 +149,12 @@ func OwnedBy(namespace string, uid types.UID) []client.ListOption {
 // OwnedByReplica selects the objects of one replica of an owner, in a namespace.
 func OwnedByReplica(namespace string, uid types.UID, replica int32) []client.ListOption {
 	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{ownerReplica: replicaKey(string(uid), labels.Index(replica))}}
+}
+
+// OwnedByNoReplica selects the objects of an owner that belong to none of its replicas, in a
+// namespace.
+func OwnedByNoReplica(namespace string, uid types.UID) []client.ListOption {
+	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{ownerReplica: replicaKey(string(uid), "")}}
 }
 
 // ControlledBy selects objects that an owner controls, in a namespace. What it returns

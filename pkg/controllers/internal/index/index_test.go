@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,6 +63,47 @@ func TestRegister(t *testing.T) {
 	withGangs := slices.Sorted(slices.Values(append(slices.Clone(want), "*v1beta1.PodGroup metadata.controllerUID")))
 	if diff := cmp.Diff(withGangs, keys(registered(t, true))); diff != "" {
 		t.Errorf("with gangs (-want +got):\n%s", diff)
+	}
+}
+
+func TestRegisterClaims(t *testing.T) {
+	i := indexer{}
+	if err := RegisterClaims(t.Context(), i); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"*v1.ResourceClaim copse.replica", "*v1.ResourceClaim metadata.ownerReferences.uid", "*v1alpha1.PodCliqueSet copse.claimTemplate"}
+	if diff := cmp.Diff(want, keys(i)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	pcs := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
+	pcs.Spec.Template.ResourceSharing = []grovev1alpha1.PCSResourceSharingSpec{
+		{ResourceSharingSpec: grovev1alpha1.ResourceSharingSpec{Name: "gpu"}}, {ResourceSharingSpec: grovev1alpha1.ResourceSharingSpec{Name: "nic", Namespace: "other"}},
+	}
+	claim := func(replica string) *resourcev1.ResourceClaim {
+		out := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "clique", Controller: ptr.To(true)}, {UID: "set"}}}}
+		if replica != "" {
+			out.Labels = map[string]string{labels.ReplicaIndex: replica}
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		obj     client.Object
+		options []client.ListOption
+		want    bool
+	}{
+		"a set by a template of its namespace":    {pcs, SharingTemplate(types.NamespacedName{Namespace: "ns", Name: "gpu"}), true},
+		"by one of another":                       {pcs, SharingTemplate(types.NamespacedName{Namespace: "other", Name: "nic"}), true},
+		"not by one of that name elsewhere":       {pcs, SharingTemplate(types.NamespacedName{Namespace: "other", Name: "gpu"}), false},
+		"a claim by its replica":                  {claim("1"), OwnedByReplica("ns", "set", 1), true},
+		"one of the whole set":                    {claim(""), OwnedByNoReplica("ns", "set"), true},
+		"one of a replica is not the whole set's": {claim("1"), OwnedByNoReplica("ns", "set"), false},
+		"nor is one of another set":               {claim(""), OwnedByNoReplica("ns", "other"), false},
+	} {
+		list := (&client.ListOptions{}).ApplyOptions(tc.options)
+		requirement := list.FieldSelector.Requirements()[0]
+		if got := slices.Contains(i[fmt.Sprintf("%T %s", tc.obj, requirement.Field)](tc.obj), requirement.Value); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

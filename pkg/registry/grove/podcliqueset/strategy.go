@@ -91,7 +91,7 @@ func (*Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fiel
 // and of what the cluster lacks.
 func (s *Strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
 	pcs := obj.(*grove.PodCliqueSet)
-	return slices.Concat(inertFields(pcs), untoldSchedulers(pcs), replacedFields(pcs), untoldTopology(pcs), s.topologyWarnings(ctx, pcs))
+	return slices.Concat(inertFields(pcs), untoldSchedulers(pcs), replacedFields(pcs), sharedByMany(pcs), untoldTopology(pcs), s.topologyWarnings(ctx, pcs))
 }
 
 // WarningsOnUpdate tells of the same when the spec changes.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	groveinstall "github.com/copse-dev/copse/pkg/apis/grove/install"
+	"github.com/copse-dev/copse/pkg/labels"
 )
 
 // What all kinds have in common is tested in pkg/registry.
@@ -96,7 +97,7 @@ func TestMainEndpointAloneWritesHashes(t *testing.T) {
 func TestWarningsGoToWhoeverWritesTheSpec(t *testing.T) {
 	ctx, strategy := context.Background(), newStrategy(Defaults{})
 	inert := func(pcs *grove.PodCliqueSet) {
-		pcs.Spec.Template.ResourceSharing = make([]grove.PCSResourceSharingSpec, 1)
+		pcs.Annotations = map[string]string{labels.FabricGroup: "a"}
 	}
 	old := stored(inert)
 	same, changed := old.DeepCopy(), old.DeepCopy()

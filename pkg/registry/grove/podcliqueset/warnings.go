@@ -23,31 +23,19 @@ func inertFields(pcs *grove.PodCliqueSet) []string {
 	}
 
 	template, templatePath := &spec.Template, path.Child("template")
-	if len(template.ResourceClaimTemplates) > 0 {
-		inert(templatePath.Child("resourceClaimTemplates"), "no ResourceClaim is made")
-	}
 	if onFabric(pcs.Annotations) {
 		inert(field.NewPath("metadata", "annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
-	}
-	if len(template.ResourceSharing) > 0 {
-		inert(templatePath.Child("resourceSharing"), "no ResourceClaim is made")
 	}
 	for i := range template.Cliques {
 		clique, cliquePath := &template.Cliques[i], templatePath.Child("cliques").Index(i)
 		if onFabric(clique.Annotations) {
 			inert(cliquePath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
 		}
-		if len(clique.ResourceSharing) > 0 {
-			inert(cliquePath.Child("resourceSharing"), "no ResourceClaim is made")
-		}
 	}
 	for i := range template.PodCliqueScalingGroups {
 		group, groupPath := &template.PodCliqueScalingGroups[i], templatePath.Child("podCliqueScalingGroups").Index(i)
 		if onFabric(group.Annotations) {
 			inert(groupPath.Child("annotations").Key(labels.FabricGroup), "no ComputeDomain is made")
-		}
-		if len(group.ResourceSharing) > 0 {
-			inert(groupPath.Child("resourceSharing"), "no ResourceClaim is made")
 		}
 	}
 	return out

@@ -21,6 +21,22 @@ func TestWarnings(t *testing.T) {
 		group    = "spec.template.podCliqueScalingGroups[0]."
 	)
 	decode := withGroup(ptr.To[int32](1), nil)
+	// shared has the set share a claim, with so many workers in each of its two replicas.
+	shared := func(scope grove.ResourceSharingScope, workers int32, filter *grove.PCSResourceSharingFilter) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) {
+			pcs.Spec.Replicas = 2
+			pcs.Spec.Template.Cliques[0].Spec.Replicas = 0
+			pcs.Spec.Template.Cliques[1].Spec.Replicas = workers
+			pcs.Spec.Template.ResourceSharing = []grove.PCSResourceSharingSpec{{ResourceSharingSpec: grove.ResourceSharingSpec{Name: "gpu", Scope: scope}, Filter: filter}}
+		}
+	}
+	claimTemplate := func(names ...string) func(*grove.PodCliqueSet) {
+		return func(pcs *grove.PodCliqueSet) {
+			for _, name := range names {
+				pcs.Spec.Template.ResourceClaimTemplates = append(pcs.Spec.Template.ResourceClaimTemplates, grove.ResourceClaimTemplateConfig{Name: name})
+			}
+		}
+	}
 	startupType := func(startupType grove.CliqueStartupType) func(*grove.PodCliqueSet) {
 		return func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.StartupType = &startupType }
 	}
@@ -57,29 +73,44 @@ func TestWarnings(t *testing.T) {
 		"cliqueStartupType InOrder":  {tweak: startupType(grove.CliqueStartupTypeInOrder)},
 		"cliqueStartupType Explicit": {tweak: startupType(grove.CliqueStartupTypeExplicit)},
 		"terminationDelay":           {tweak: func(pcs *grove.PodCliqueSet) { pcs.Spec.Template.TerminationDelay = delay(time.Hour) }},
-		"resourceSharing": {tweak: func(pcs *grove.PodCliqueSet) {
-			pcs.Spec.Template.ResourceSharing = make([]grove.PCSResourceSharingSpec, 1)
-		}, want: []string{template + "resourceSharing"}},
+		"resourceSharing":            {tweak: all(shared(grove.ResourceSharingScopeAllReplicas, 128, nil), claimTemplate("gpu"))},
+		"a template of claims that nothing names": {
+			tweak: all(shared(grove.ResourceSharingScopeAllReplicas, 1, nil), claimTemplate("gpu", "other")), want: []string{template + "resourceClaimTemplates[1]"},
+		},
+		"a claim for too many pods":            {tweak: shared(grove.ResourceSharingScopeAllReplicas, 129, nil), want: []string{template + "resourceSharing[0]"}},
+		"a claim for each of many replicas":    {tweak: shared(grove.ResourceSharingScopePerReplica, 256, nil)},
+		"a claim for too many pods of replica": {tweak: shared(grove.ResourceSharingScopePerReplica, 257, nil), want: []string{template + "resourceSharing[0]"}},
+		"a claim for few of many pods":         {tweak: shared(grove.ResourceSharingScopePerReplica, 257, &grove.PCSResourceSharingFilter{ChildCliqueNames: []string{"router"}})},
+		"a claim for too many pods of a group": {
+			tweak: all(decode, shared(grove.ResourceSharingScopePerReplica, 257, &grove.PCSResourceSharingFilter{ChildScalingGroupNames: []string{"decode"}})), want: []string{template + "resourceSharing[0]"},
+		},
+		"copies count": {
+			tweak: all(withGroup(ptr.To[int32](2), nil), shared(grove.ResourceSharingScopePerReplica, 129, nil)), want: []string{template + "resourceSharing[0]"},
+		},
 		"autoscaling of a clique": {tweak: func(pcs *grove.PodCliqueSet) {
 			pcs.Spec.Template.Cliques[1].Spec.AutoScalingConfig = &grove.AutoScalingConfig{}
 		}},
 		"resourceSharing of a clique": {tweak: func(pcs *grove.PodCliqueSet) {
-			pcs.Spec.Template.Cliques[1].ResourceSharing = make([]grove.ResourceSharingSpec, 1)
-		}, want: []string{worker + "resourceSharing"}},
+			pcs.Spec.Template.Cliques[1].ResourceSharing = []grove.ResourceSharingSpec{{Name: "gpu", Scope: grove.ResourceSharingScopePerReplica}, {Name: "all", Scope: grove.ResourceSharingScopeAllReplicas}}
+			pcs.Spec.Template.Cliques[1].Spec.Replicas = 257
+		}, want: []string{worker + "resourceSharing[1]"}},
 		"autoscaling of a group": {
 			tweak: all(decode, func(pcs *grove.PodCliqueSet) {
 				pcs.Spec.Template.PodCliqueScalingGroups[0].ScaleConfig = &grove.AutoScalingConfig{}
 			}),
 		},
 		"resourceSharing of a group": {
-			tweak: all(decode, func(pcs *grove.PodCliqueSet) {
-				pcs.Spec.Template.PodCliqueScalingGroups[0].ResourceSharing = make([]grove.PCSGResourceSharingSpec, 1)
+			tweak: all(withGroup(ptr.To[int32](2), nil), func(pcs *grove.PodCliqueSet) {
+				sharing := grove.PCSGResourceSharingSpec{ResourceSharingSpec: grove.ResourceSharingSpec{Name: "gpu", Scope: grove.ResourceSharingScopeAllReplicas}}
+				own, other, nobody := sharing, sharing, sharing
+				own.Scope = grove.ResourceSharingScopePerReplica
+				other.Name = "other"
+				nobody.Filter = &grove.PCSGResourceSharingFilter{ChildCliqueNames: []string{"nobody"}}
+				pcs.Spec.Template.PodCliqueScalingGroups[0].ResourceSharing = []grove.PCSGResourceSharingSpec{own, other, nobody}
+				pcs.Spec.Template.Cliques[1].Spec.Replicas = 129
 			}),
-			want: []string{group + "resourceSharing"},
+			want: []string{group + "resourceSharing[1]"},
 		},
-		"resourceClaimTemplates": {tweak: func(pcs *grove.PodCliqueSet) {
-			pcs.Spec.Template.ResourceClaimTemplates = make([]grove.ResourceClaimTemplateConfig, 1)
-		}, want: []string{template + "resourceClaimTemplates"}},
 		"memory fabric": {
 			tweak: all(decode, func(pcs *grove.PodCliqueSet) {
 				pcs.Annotations = map[string]string{"grove.io/mnnvl-group": "a"}
@@ -130,7 +161,7 @@ func TestWarnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			pcs := mkPodCliqueSet(tc.tweak)
-			for _, warning := range slices.Concat(inertFields(pcs), untoldSchedulers(pcs), replacedFields(pcs)) {
+			for _, warning := range slices.Concat(inertFields(pcs), untoldSchedulers(pcs), replacedFields(pcs), sharedByMany(pcs)) {
 				path, text, _ := strings.Cut(warning, ": ")
 				if text == "" {
 					t.Errorf("warning %q says nothing", warning)

@@ -9,7 +9,7 @@ package v1alpha1
 //
 // PCSResourceSharingFilter names children of a PodCliqueSet.
 type PCSResourceSharingFilterApplyConfiguration struct {
-	// childCliqueNames are standalone cliques of the template.
+	// childCliqueNames are cliques of the template, those of scaling groups as well.
 	ChildCliqueNames []string `json:"childCliqueNames,omitempty"`
 	// childScalingGroupNames are scaling groups of the template.
 	ChildScalingGroupNames []string `json:"childScalingGroupNames,omitempty"`
