@@ -85,9 +85,10 @@ func podsToDelete(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodClique
 	for _, index := range sortedKeys(pods.current) {
 		pod := pods.current[index]
 		if s.Parent != ParentActive {
-			// Finished pods stay, so that their logs can be read. An active one below a
-			// parent that is over is there because two controllers overlapped (D11, D12).
-			if !pod.Ended() {
+			// Finished pods stay, so that their logs can be read, and with them one that is
+			// Failed in a moment. An active one below a parent that is over is there because
+			// two controllers overlapped (D11, D12).
+			if !pod.Ended() && !pod.Failing {
 				add(pod)
 			}
 			continue

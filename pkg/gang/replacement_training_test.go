@@ -108,12 +108,13 @@ func TestNothingIsMadeBeforeOthersAreDrained(t *testing.T) {
 }
 
 // A pod that is active below a parent that is over is there because two controllers
-// overlapped; finished ones stay, so that their logs can be read (D11, D12).
+// overlapped; finished ones stay, so that their logs can be read (D11, D12), and so does one
+// of which the kubelet has yet to say that it is Failed.
 func TestActivePodsGoBelowAParentThatIsOver(t *testing.T) {
 	for _, parent := range []Parent{ParentFinished, ParentFailing} {
-		for _, clique := range []*grovev1alpha1.PodClique{training(3, completed("0")), inference(3)} {
+		for _, clique := range []*grovev1alpha1.PodClique{training(4, completed("0")), inference(4)} {
 			t.Run(string(parent)+" "+string(clique.Spec.WorkloadType), func(t *testing.T) {
-				s := snapshotOf(clique, pods(podOf(0, succeeded), podOf(1, failed), podOf(2, running)))
+				s := snapshotOf(clique, pods(podOf(0, succeeded), podOf(1, failed), podOf(2, running), podOf(3, failing)))
 				s.Parent = parent
 				expect(t, "actions", actions{Delete: []types.UID{"uid-2"}}, actionsOf(DecideClique(s, now)))
 			})

@@ -9,8 +9,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
@@ -19,7 +22,9 @@ import (
 // index seemed to recover: to a cache that is behind, a pod that has failed is Ready. When
 // the first pod came to a barrier is not on record if the others were seen with it. The
 // minimum of a group is lowered when a pod seems to wait, which to such a cache may be
-// every one. How an update has gone is of no interest once it has come to its end.
+// every one. How an update has gone is of no interest once it has come to its end. A set that
+// fails may do so by a pod that such a cache shows as not Ready, of which it is not on record
+// any more that it has failed.
 func (r *Run) State() (string, error) {
 	mask := newMask(r)
 	var lines []string
@@ -69,6 +74,9 @@ func (m mask) render(k Kind, obj client.Object) (string, error) {
 		delete(metadata, field)
 	}
 	drop(document)
+	if clique, ok := obj.(*grovev1alpha1.PodClique); ok && gang.KnowsOfFailure(clique) {
+		unstructured.RemoveNestedField(document, "status", "failedIndexes")
+	}
 	if raw, err = json.Marshal(document); err != nil {
 		return "", err
 	}
