@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	"github.com/copse-dev/copse/test/framework"
 )
 
@@ -55,9 +58,34 @@ func TestUpdateAndScaleOfManyCopies(t *testing.T) {
 	for _, size := range []int{0, *copies, *copies / 2, 0} {
 		counted(t, ns, fmt.Sprintf("scale to %d", size), 2**copies, func() {
 			ns.Kubectl("scale", "pcsg/wide-0-model", fmt.Sprintf("--replicas=%d", size))
-			ns.WaitForPods(2*size, 10*time.Minute, framework.IsReady)
+			waitForCopies(ns, size)
 		})
 	}
+}
+
+// waitForCopies waits until so many copies are available, and nothing is left of others: a
+// PodClique stays until its pods are gone. It lists no pods, which are counted.
+func waitForCopies(ns *framework.Namespace, size int) {
+	client := cluster.Copse.GroveV1alpha1()
+	ns.Eventually(10*time.Minute, func(ctx context.Context) error {
+		group, err := client.PodCliqueScalingGroups(ns.Name).Get(ctx, "wide-0-model", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if int(group.Status.AvailableReplicas) != size {
+			return fmt.Errorf("%d copies are available", group.Status.AvailableReplicas)
+		}
+		// What remains after the first one is counted by the server: a whole list, again and
+		// again, would be most of what is measured.
+		cliques, err := client.PodCliques(ns.Name).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return err
+		}
+		if count := len(cliques.Items) + int(ptr.Deref(cliques.RemainingItemCount, 0)); count != 2*size {
+			return fmt.Errorf("there are %d cliques", count)
+		}
+		return nil
+	})
 }
 
 // counted logs what a step costs; per pod, where there are so many.
