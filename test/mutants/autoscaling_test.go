@@ -26,7 +26,7 @@ func autoscalingMutants() map[string]mutant {
 			file: ctrl + "replica/autoscaler.go", old: "	updated.Spec = want.Spec\n", new: "",
 		},
 		"autoscaling: each look of the autoscaler brings a pass": {
-			file: ctrl + "replica/setup.go", old: "!maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) ||", new: "!maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) || e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion ||",
+			file: ctrl + "replica/setup.go", old: "return !apiequality.Semantic.DeepEqual(e.ObjectOld.Spec, e.ObjectNew.Spec) ||", new: "return e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion ||",
 		},
 		"autoscaling: an autoscaler without our labels is made in vain for ever": {
 			file: ctrl + "replica/controller.go", old: "		return r.showAgain(ctx, obj, want)\n", new: "		_ = want\n		return nil\n",
