@@ -174,6 +174,7 @@ func startAttempt(clique *grovev1alpha1.PodClique, status *grovev1alpha1.PodCliq
 	status.WasAvailable = false
 	status.CompletedIndexes = ""
 	status.FailedIndexes = nil
+	status.RecoveredIndexes = nil
 	status.CreatedReplicas = 0
 	if isUpdating(status) {
 		// All its pods are made anew, from the template that the clique has now.

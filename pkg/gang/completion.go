@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -117,24 +118,30 @@ func hasFailed(s CliqueSnapshot, pod Pod) bool {
 // recordFailure breaks an index, and says whether that is news. A pod counts once, however
 // often its containers fail.
 func recordFailure(status *grovev1alpha1.PodCliqueStatus, index int32, uid types.UID, at time.Time, message string) bool {
+	if failed := brokenIndex(status, index); failed != nil && uid != "" && failed.PodUID == uid {
+		return false
+	}
+	shortenRecoveries(status)
 	i, known := findFailure(status, index)
 	if !known {
-		if len(status.FailedIndexes) >= grovev1alpha1.MaxFailedIndexes {
-			if !forgetRecovered(status) {
-				return false
+		var entry grovev1alpha1.FailedIndex
+		if entry, known = takeRecovery(status, index); !known {
+			if len(status.FailedIndexes)+len(status.RecoveredIndexes) >= grovev1alpha1.MaxFailedIndexes {
+				if !forgetRecovered(status) {
+					return false
+				}
+				i, _ = findFailure(status, index)
 			}
-			i, _ = findFailure(status, index)
+			entry.Index = index
 		}
 		if len(status.FailedIndexes) >= maxFailureMessages {
 			message = ""
 		}
-		status.FailedIndexes = slices.Insert(status.FailedIndexes, i, grovev1alpha1.FailedIndex{Index: index})
+		status.FailedIndexes = slices.Insert(status.FailedIndexes, i, entry)
 	}
 	failed := &status.FailedIndexes[i]
-	samePod := known && uid != "" && failed.PodUID == uid
-	if samePod && failed.RecoveredTime == nil {
-		return false
-	}
+	// Of a pod that is kept in short only the beginning of its UID is known.
+	samePod := known && failed.PodUID != "" && strings.HasPrefix(string(uid), string(failed.PodUID))
 	if known && at.Before(failed.LastTime.Time) {
 		// The clocks of two nodes differ. The API server lets no time go back, and would
 		// refuse this failure for ever.
@@ -156,22 +163,6 @@ func recordFailure(status *grovev1alpha1.PodCliqueStatus, index int32, uid types
 // maxFailureMessages is how many failures are told in words: the words are most of what a
 // failure takes in the status.
 const maxFailureMessages = 500
-
-// forgetRecovered makes room for another failure: of the indexes that are well again, the one
-// that has been so for longest is forgotten. It says whether there was one.
-func forgetRecovered(status *grovev1alpha1.PodCliqueStatus) bool {
-	first := -1
-	for i := range status.FailedIndexes {
-		at := status.FailedIndexes[i].RecoveredTime
-		if at != nil && (first < 0 || at.Before(status.FailedIndexes[first].RecoveredTime)) {
-			first = i
-		}
-	}
-	if first >= 0 {
-		status.FailedIndexes = slices.Delete(status.FailedIndexes, first, first+1)
-	}
-	return first >= 0
-}
 
 // findFailure is where the failures of an index are on record, which is in the order of the
 // indexes, or would be.

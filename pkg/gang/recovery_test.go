@@ -1,10 +1,13 @@
 package gang
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -119,4 +122,86 @@ func TestAFinishedIndexIsNotExhausted(t *testing.T) {
 	clique := training(1, completed("0"), failedBefore(0, 6, -time.Minute),
 		condition(grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue, grovev1alpha1.ReasonAllPodsSucceeded, 0))
 	expect(t, "exhausted", (*grovev1alpha1.FailedIndex)(nil), ExhaustedIndex(clique))
+}
+
+// Hundreds of failures that are made good leave a status that is cheap to write, and no
+// write of their own; the next failure of each index counts as if all were told in full.
+func TestRecoveriesBeyondTheLastFewAreKeptInShort(t *testing.T) {
+	const well = 12
+	clique := training(40, minAvailable(1))
+	for index := range int32(well) {
+		clique.Status.FailedIndexes = append(clique.Status.FailedIndexes, grovev1alpha1.FailedIndex{
+			Index: index, Count: index%2 + 1, LastTime: at(-time.Hour), PodUID: types.UID(fmt.Sprintf("%08d-and-more", index)),
+			// The first is the last to recover.
+			RecoveredTime: ptr.To(at(-time.Duration(index+1) * time.Minute)), Message: "failed",
+		})
+	}
+	clique.Status.ObservedAttempt = clique.Spec.Attempt
+	others := podsOfAll(well, ready)
+	quiet := DecideClique(snapshotOf(clique, others), now)
+	expect(t, "kept in short while no index fails", 0, len(quiet.Status.RecoveredIndexes))
+
+	broken := append(slices.Clone(others), podOf(20, failed))
+	fails := DecideClique(snapshotOf(clique, broken), now)
+	indexes := func(status *grovev1alpha1.PodCliqueStatus) (all []int32) {
+		for i := range status.FailedIndexes {
+			all = append(all, status.FailedIndexes[i].Index)
+		}
+		return all
+	}
+	expect(t, "told in full", []int32{0, 1, 2, 3, 4, 5, 6, 7, 20}, indexes(&fails.Status))
+	expect(t, "kept in short", []string{
+		"8@" + at(-9*time.Minute).UTC().Format(time.RFC3339) + "/00000008", "9x2@" + at(-10*time.Minute).UTC().Format(time.RFC3339) + "/00000009",
+		"10@" + at(-11*time.Minute).UTC().Format(time.RFC3339) + "/00000010", "11x2@" + at(-12*time.Minute).UTC().Format(time.RFC3339) + "/00000011",
+	}, fails.Status.RecoveredIndexes)
+	expect(t, "events", 1, len(fails.Events))
+
+	// A ninth that recovers waits for the next failure, as long as it takes.
+	clique.Status = fails.Status
+	clique.Status.FailedIndexes = append(clique.Status.FailedIndexes, grovev1alpha1.FailedIndex{Index: 21, Count: 1, LastTime: at(-time.Minute), PodUID: "uid-21", RecoveredTime: ptr.To(at(0))})
+	waits := DecideClique(snapshotOf(clique, broken), now)
+	expect(t, "in short while a failed pod waits for its back-off", fails.Status.RecoveredIndexes, waits.Status.RecoveredIndexes)
+}
+
+// The failure after a recovery that is kept in short counts on, of the same pod it does not
+// count again, and after ten minutes it starts anew (D8).
+func TestARecoveryThatIsKeptInShortIsRemembered(t *testing.T) {
+	for name, tc := range map[string]struct {
+		record string
+		uid    types.UID
+		count  int32
+	}{
+		"another pod fails":                      {"3x5@" + at(-9*time.Minute).UTC().Format(time.RFC3339) + "/aaaaaaaa", "bbbbbbbb-1", 6},
+		"the same pod fails again":               {"3x5@" + at(-9*time.Minute).UTC().Format(time.RFC3339) + "/aaaaaaaa", "aaaaaaaa-1", 5},
+		"it has been well for ten minutes":       {"3x5@" + at(-11*time.Minute).UTC().Format(time.RFC3339) + "/aaaaaaaa", "bbbbbbbb-1", 1},
+		"the pod before was lost":                {"3@" + at(-9*time.Minute).UTC().Format(time.RFC3339), "bbbbbbbb-1", 2},
+		"another index, whose record is in full": {"2x5@" + at(-9*time.Minute).UTC().Format(time.RFC3339) + "/aaaaaaaa", "aaaaaaaa-1", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clique := training(5, minAvailable(1))
+			clique.Status.ObservedAttempt = clique.Spec.Attempt
+			clique.Status.RecoveredIndexes = []string{"1@" + at(-time.Minute).UTC().Format(time.RFC3339), tc.record}
+			pod := podOf(3, failed)
+			pod.UID = tc.uid
+			got := DecideClique(snapshotOf(clique, pods(pod)), now)
+			failed := failureOf(&got.Status, 3)
+			if failed == nil {
+				t.Fatalf("not on record: %+v", got.Status)
+			}
+			expect(t, "count", tc.count, failed.Count)
+			expect(t, "pod", tc.uid, failed.PodUID)
+			expect(t, "recovered", (*metav1.Time)(nil), failed.RecoveredTime)
+			_, inShort := takeRecovery(&got.Status, 3)
+			expect(t, "still in short", false, inShort)
+			expect(t, "events", true, len(got.Events) > 0)
+			expect(t, "exhausted", tc.count == 6, exhaustedIndex(clique, &got.Status) != nil)
+		})
+	}
+}
+
+func TestANewAttemptForgetsRecoveries(t *testing.T) {
+	clique := training(5)
+	clique.Spec.Attempt = 1
+	clique.Status.RecoveredIndexes = []string{"1@2026-11-29T04:57:56Z"}
+	expect(t, "kept in short", 0, len(DecideClique(snapshotOf(clique, nil), now).Status.RecoveredIndexes))
 }

@@ -19,8 +19,9 @@ import (
 var faults = flag.Int("bench.faults", 200, "single faults, each within the tolerance of the gang")
 
 // quietFaults is how many faults come before the first of them is replaced, ten seconds
-// after it (D10). Between groups of that many the gang is whole again and idle.
-const quietFaults = 25
+// after it (D10): each is followed by one of the bare client's. Between groups of that many
+// the gang is whole again and idle.
+const quietFaults = 18
 
 // faultEvery keeps faults single: what follows one, like the endpoints of its Service, is
 // over before the next.

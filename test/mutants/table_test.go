@@ -112,7 +112,7 @@ func mutants() map[string]mutant {
 			file: gang + "clique.go", old: "	if record {\n		return decision\n	}\n", new: "",
 		},
 		"the record of an attempt does not start anew": {
-			file: gang + "clique.go", old: "	status.CompletedIndexes = \"\"\n	status.FailedIndexes = nil\n", new: "",
+			file: gang + "clique.go", old: "	status.CompletedIndexes = \"\"\n	status.FailedIndexes = nil\n	status.RecoveredIndexes = nil\n", new: "",
 		},
 		"new pods are made beside old ones": {
 			file: gang + "replacement.go", old: "if len(pods.old) > 0 || !s.OthersDrained {", new: "if false {",
@@ -139,16 +139,28 @@ func mutants() map[string]mutant {
 			file: gang + "availability.go", old: "if !awaitsPhase(s, current, status, have, need) {", new: "if true {",
 		},
 		"a pod fails as often as it is seen": {
-			file: gang + "completion.go", old: "if samePod && failed.RecoveredTime == nil {", new: "if false {",
+			file: gang + "completion.go", old: "failed != nil && uid != \"\" && failed.PodUID == uid {", new: "failed == nil && uid == \"\" {",
 		},
 		"record more failures than an object holds": {
-			file: gang + "completion.go", old: "if len(status.FailedIndexes) >= grovev1alpha1.MaxFailedIndexes {", new: "if false {",
+			file: gang + "completion.go", old: "if len(status.FailedIndexes)+len(status.RecoveredIndexes) >= grovev1alpha1.MaxFailedIndexes {", new: "if false {",
 		},
 		"forget an index that has not recovered": {
-			file: gang + "completion.go", old: "if at != nil && (first < 0", new: "if first < 0 || at != nil && (first < 0",
+			file: gang + "recovery.go", old: "if at != nil && (first < 0", new: "if first < 0 || at != nil && (first < 0",
+		},
+		"an index that was well for a while fails for the first time again": {
+			file: gang + "recovery.go", old: "	if !found {\n", new: "	if found || !found {\n",
+		},
+		"a pod that is known in short fails a second time": {
+			file: gang + "completion.go", old: "samePod := known && failed.PodUID != \"\" && strings.HasPrefix(string(uid), string(failed.PodUID))", new: "samePod := known && failed.PodUID == uid && strings.HasPrefix(string(uid), string(failed.PodUID))",
+		},
+		"the last recoveries are the first to be told in short": {
+			file: gang + "recovery.go", old: "return status.FailedIndexes[b].RecoveredTime.Compare(status.FailedIndexes[a].RecoveredTime.Time)", new: "return status.FailedIndexes[a].RecoveredTime.Compare(status.FailedIndexes[b].RecoveredTime.Time)",
+		},
+		"let a count change in short": {
+			file: "pkg/apis/grove/validation/status_podclique.go", old: "was.Count != record.Count ||", new: "",
 		},
 		"let any failure make room": {
-			file: valid + "status_podclique.go", old: "(was.RecoveredTime != nil && len(old", new: "(len(old",
+			file: valid + "status_podclique.go", old: "(was.RecoveredTime == nil || !isFull)", new: "(was == nil || !isFull)",
 		},
 		"a crash loop within the tolerance never ends": {
 			file: gang + "completion.go", old: "failed.Count >= maxFailures && ", new: "false && ",

@@ -58,6 +58,7 @@ type PodCliqueStatus struct {
 	StartedReplicas                   int32
 	CompletedIndexes                  string
 	FailedIndexes                     []FailedIndex
+	RecoveredIndexes                  []string
 	HPAPodSelector                    *string
 	CurrentPodCliqueSetGenerationHash *string
 	CurrentPodTemplateHash            *string

@@ -2688,12 +2688,31 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "failedIndexes are the indexes whose pods failed or were lost in this attempt. One writer writes it as a whole: tracking the owner of each entry would double its size.",
+							Description: "failedIndexes are the indexes whose pods failed or were lost in this attempt: those that are broken, and the eight that recovered last. One writer writes it as a whole: tracking the owner of each entry would double its size.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
 										Ref: ref(v1alpha1.FailedIndex{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"recoveredIndexes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "recoveredIndexes are the indexes that recovered before those of failedIndexes did. Each is in short what an entry of failedIndexes is: \"12x2@2026-11-29T04:57:56Z/dc4c7c9e\" is index 12, with count 2 (1 if there is none), its recoveredTime, and how podUID begins.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
 									},
 								},
 							},

@@ -130,11 +130,18 @@ type PodCliqueStatus struct {
 	// They only grow within an attempt.
 	// +optional
 	CompletedIndexes string `json:"completedIndexes,omitempty"`
-	// failedIndexes are the indexes whose pods failed or were lost in this attempt. One
-	// writer writes it as a whole: tracking the owner of each entry would double its size.
+	// failedIndexes are the indexes whose pods failed or were lost in this attempt: those that
+	// are broken, and the eight that recovered last. One writer writes it as a whole: tracking
+	// the owner of each entry would double its size.
 	// +optional
 	// +listType=atomic
 	FailedIndexes []FailedIndex `json:"failedIndexes,omitempty"`
+	// recoveredIndexes are the indexes that recovered before those of failedIndexes did. Each
+	// is in short what an entry of failedIndexes is: "12x2@2026-11-29T04:57:56Z/dc4c7c9e" is
+	// index 12, with count 2 (1 if there is none), its recoveredTime, and how podUID begins.
+	// +optional
+	// +listType=atomic
+	RecoveredIndexes []string `json:"recoveredIndexes,omitempty"`
 	// hpaPodSelector selects the pods of the clique, as /scale shows it.
 	// +optional
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
@@ -149,9 +156,10 @@ type PodCliqueStatus struct {
 	UpdateProgress *PodCliqueUpdateProgress `json:"updateProgress,omitempty"`
 }
 
-// MaxFailedIndexes bounds status.failedIndexes, which would otherwise not fit into etcd. When
-// it is reached, an index that has recovered makes room for one that fails; while there is
-// none, further failures wait to be recorded, and their pods to be replaced.
+// MaxFailedIndexes bounds status.failedIndexes and status.recoveredIndexes together, which
+// would otherwise not fit into etcd. When it is reached, an index that has recovered makes
+// room for one that fails; while there is none, further failures wait to be recorded, and
+// their pods to be replaced.
 const MaxFailedIndexes = 8000
 
 // FailedIndex tells of failures of one index within an attempt.

@@ -1048,6 +1048,11 @@ func (in *PodCliqueStatus) DeepCopyInto(out *PodCliqueStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.RecoveredIndexes != nil {
+		in, out := &in.RecoveredIndexes, &out.RecoveredIndexes
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.HPAPodSelector != nil {
 		in, out := &in.HPAPodSelector, &out.HPAPodSelector
 		*out = new(string)

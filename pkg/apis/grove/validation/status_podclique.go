@@ -2,6 +2,8 @@ package validation
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
+	"github.com/copse-dev/copse/pkg/apis/grove/recovery"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/apis/internal/conditions"
 	"github.com/copse-dev/copse/pkg/apis/internal/fields"
@@ -27,6 +30,7 @@ func ValidatePodCliqueStatusUpdate(clique, old *grove.PodClique) field.ErrorList
 	errs = append(errs, validateCreatedAttempt(status.CreatedAttempt, before.CreatedAttempt, path.Child("createdAttempt"))...)
 	errs = append(errs, validateCompletedIndexes(clique, old, path.Child("completedIndexes"))...)
 	errs = append(errs, validateFailedIndexKeys(status.FailedIndexes, path.Child("failedIndexes"))...)
+	errs = append(errs, validateRecoveredIndexes(status, path.Child("recoveredIndexes"))...)
 	switch {
 	case status.ObservedAttempt > before.ObservedAttempt:
 		errs = append(errs, validateFreshAttempt(clique, path)...)
@@ -117,6 +121,9 @@ func validateFreshAttempt(clique *grove.PodClique, path *field.Path) field.Error
 	if len(status.FailedIndexes) > 0 {
 		errs = append(errs, field.Invalid(path.Child("failedIndexes"), len(status.FailedIndexes), "must be empty "+starts))
 	}
+	if len(status.RecoveredIndexes) > 0 {
+		errs = append(errs, field.Invalid(path.Child("recoveredIndexes"), len(status.RecoveredIndexes), "must be empty "+starts))
+	}
 	// A clique that is scaled to nothing needs nothing and is available at once.
 	if need := neededReplicas(&clique.Spec); status.WasAvailable && status.ReadyReplicas < need {
 		errs = append(errs, field.Invalid(path.Child("wasAvailable"), true, fmt.Sprintf("must be false %s: %d pods are ready, %d are needed", starts, status.ReadyReplicas, need)))
@@ -144,40 +151,96 @@ func validateSameAttempt(status, before *grove.PodCliqueStatus, path *field.Path
 	return errs
 }
 
+// validateRecoveredIndexes checks that each can be read, and that none is on record twice.
+func validateRecoveredIndexes(status *grove.PodCliqueStatus, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := sets.New[int32]()
+	for i := range status.FailedIndexes {
+		seen.Insert(status.FailedIndexes[i].Index)
+	}
+	last := int32(-1)
+	for i, text := range status.RecoveredIndexes {
+		record, err := recovery.Parse(text)
+		if err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), text, err.Error()))
+			continue
+		}
+		errs = append(errs, validateUniqueIndex(record.Index, seen, path.Index(i))...)
+		if record.Index < last {
+			errs = append(errs, field.Invalid(path.Index(i), text, "must be in ascending order of the indexes"))
+		}
+		last = record.Index
+	}
+	return errs
+}
+
+// failuresOf are the failures of each index, those that are kept in short as well: such an
+// index failed for the last time before it was well.
+func failuresOf(status *grove.PodCliqueStatus) map[int32]*grove.FailedIndex {
+	failures := map[int32]*grove.FailedIndex{}
+	for i := range status.FailedIndexes {
+		failures[status.FailedIndexes[i].Index] = &status.FailedIndexes[i]
+	}
+	for _, text := range status.RecoveredIndexes {
+		if record, err := recovery.Parse(text); err == nil {
+			since := metav1.NewTime(record.Since)
+			failures[record.Index] = &grove.FailedIndex{Index: record.Index, Count: record.Count, LastTime: since, RecoveredTime: &since}
+		}
+	}
+	return failures
+}
+
 // validateFailedIndexes keeps what has failed within an attempt (D8). The count of an
 // index falls only with a failure that starts it anew.
 func validateFailedIndexes(clique, old *grove.PodClique, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	before := map[int32]*grove.FailedIndex{}
-	for i := range old.Status.FailedIndexes {
-		before[old.Status.FailedIndexes[i].Index] = &old.Status.FailedIndexes[i]
-	}
+	before, after := failuresOf(&old.Status), failuresOf(&clique.Status)
 	for i := range clique.Status.FailedIndexes {
-		failed, indexPath := &clique.Status.FailedIndexes[i], path.Index(i)
+		failed, indexPath := &clique.Status.FailedIndexes[i], path.Index(i).Child
 		was := before[failed.Index]
-		delete(before, failed.Index)
 		if was == nil {
 			was = &grove.FailedIndex{}
 		}
 		if isBefore(&failed.LastTime, &was.LastTime) {
-			errs = append(errs, field.Invalid(indexPath.Child("lastTime"), timeText(&failed.LastTime), "must not go back, it is "+timeText(&was.LastTime)))
+			errs = append(errs, field.Invalid(indexPath("lastTime"), timeText(&failed.LastTime), "must not go back, it is "+timeText(&was.LastTime)))
 		}
-		if failed.Count < was.Count && (failed.Count != 1 || !isBefore(&was.LastTime, &failed.LastTime)) {
-			errs = append(errs, field.Invalid(indexPath.Child("count"), failed.Count, fmt.Sprintf("must not fall, it is %d, unless a later failure starts it anew at 1", was.Count)))
+		if countFalls(failed, was) {
+			errs = append(errs, field.Invalid(indexPath("count"), failed.Count, fmt.Sprintf("must not fall, it is %d, unless a later failure starts it anew at 1", was.Count)))
 		}
 		if recoversBeforeFailure(failed) && !recoversBeforeFailure(was) {
-			errs = append(errs, field.Invalid(indexPath.Child("recoveredTime"), timeText(failed.RecoveredTime), "must not be before lastTime, "+timeText(&failed.LastTime)))
+			errs = append(errs, field.Invalid(indexPath("recoveredTime"), timeText(failed.RecoveredTime), "must not be before lastTime, "+timeText(&failed.LastTime)))
 		}
 	}
-	for _, was := range old.Status.FailedIndexes {
+	isFull := len(old.Status.FailedIndexes)+len(old.Status.RecoveredIndexes) >= grovev1alpha1.MaxFailedIndexes
+	for _, index := range slices.Sorted(maps.Keys(before)) {
+		was, is := before[index], after[index]
 		// A scale-in takes an index with all that is known of it, and one that has recovered
 		// makes room for others.
-		mayGo := was.Index >= clique.Spec.Replicas || (was.RecoveredTime != nil && len(old.Status.FailedIndexes) >= grovev1alpha1.MaxFailedIndexes)
-		if _, vanished := before[was.Index]; vanished && !mayGo {
-			errs = append(errs, field.Required(path, fmt.Sprintf("index %d has failed in this attempt, which must be kept", was.Index)))
+		if is == nil && index < clique.Spec.Replicas && (was.RecoveredTime == nil || !isFull) {
+			errs = append(errs, field.Required(path, fmt.Sprintf("index %d has failed in this attempt, which must be kept", index)))
+		}
+	}
+	return append(errs, validateShortened(clique.Status.RecoveredIndexes, before, field.NewPath("status", "recoveredIndexes"))...)
+}
+
+// validateShortened checks that what is kept in short was told in full before, or as it is.
+func validateShortened(records []string, before map[int32]*grove.FailedIndex, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, text := range records {
+		record, err := recovery.Parse(text)
+		if err != nil {
+			continue
+		}
+		was := before[record.Index]
+		if was == nil || was.RecoveredTime == nil || was.Count != record.Count || !was.RecoveredTime.Time.Equal(record.Since) {
+			errs = append(errs, field.Invalid(path.Index(i), text, "must have been on record with this count and recoveredTime"))
 		}
 	}
 	return errs
+}
+
+func countFalls(failed, was *grove.FailedIndex) bool {
+	return failed.Count < was.Count && (failed.Count != 1 || !isBefore(&was.LastTime, &failed.LastTime))
 }
 
 func recoversBeforeFailure(failed *grove.FailedIndex) bool {

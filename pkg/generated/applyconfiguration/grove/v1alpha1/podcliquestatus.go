@@ -52,9 +52,14 @@ type PodCliqueStatusApplyConfiguration struct {
 	// completedIndexes are the indexes whose pods exited with 0, in Training, as "0-3,7".
 	// They only grow within an attempt.
 	CompletedIndexes *string `json:"completedIndexes,omitempty"`
-	// failedIndexes are the indexes whose pods failed or were lost in this attempt. One
-	// writer writes it as a whole: tracking the owner of each entry would double its size.
+	// failedIndexes are the indexes whose pods failed or were lost in this attempt: those that
+	// are broken, and the eight that recovered last. One writer writes it as a whole: tracking
+	// the owner of each entry would double its size.
 	FailedIndexes []FailedIndexApplyConfiguration `json:"failedIndexes,omitempty"`
+	// recoveredIndexes are the indexes that recovered before those of failedIndexes did. Each
+	// is in short what an entry of failedIndexes is: "12x2@2026-11-29T04:57:56Z/dc4c7c9e" is
+	// index 12, with count 2 (1 if there is none), its recoveredTime, and how podUID begins.
+	RecoveredIndexes []string `json:"recoveredIndexes,omitempty"`
 	// hpaPodSelector selects the pods of the clique, as /scale shows it.
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
 	// currentPodCliqueSetGenerationHash is the set's hash that the clique follows.
@@ -218,6 +223,16 @@ func (b *PodCliqueStatusApplyConfiguration) WithFailedIndexes(values ...*FailedI
 			panic("nil value passed to WithFailedIndexes")
 		}
 		b.FailedIndexes = append(b.FailedIndexes, *values[i])
+	}
+	return b
+}
+
+// WithRecoveredIndexes adds the given value to the RecoveredIndexes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RecoveredIndexes field.
+func (b *PodCliqueStatusApplyConfiguration) WithRecoveredIndexes(values ...string) *PodCliqueStatusApplyConfiguration {
+	for i := range values {
+		b.RecoveredIndexes = append(b.RecoveredIndexes, values[i])
 	}
 	return b
 }
