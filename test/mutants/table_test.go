@@ -159,6 +159,9 @@ func mutants() map[string]mutant {
 		"let a count change in short": {
 			file: "pkg/apis/grove/validation/status_podclique.go", old: "was.Count != record.Count ||", new: "",
 		},
+		"a PodClique that is made starts by the gate of another": {
+			file: "pkg/controllers/replica/controller.go", old: "	if err := r.forgetGone(ctx, pcs, key, have, p); err != nil {\n		return false, err\n	}\n", new: "",
+		},
 		"let any failure make room": {
 			file: valid + "status_podclique.go", old: "(was.RecoveredTime == nil || !isFull)", new: "(was == nil || !isFull)",
 		},

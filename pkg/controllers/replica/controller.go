@@ -124,6 +124,9 @@ func (r *Reconciler) carryOut(ctx context.Context, pcs *grovev1alpha1.PodCliqueS
 	if ok, err := r.topologyAgrees(ctx, pcs, have, p); err != nil || !ok {
 		return false, err
 	}
+	if err := r.forgetGone(ctx, pcs, key, have, p); err != nil {
+		return false, err
+	}
 	return true, r.apply(ctx, pcs, p)
 }
 

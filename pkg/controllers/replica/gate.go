@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
@@ -88,7 +90,7 @@ func (r *Reconciler) decideGate(ctx context.Context, pcs *grovev1alpha1.PodCliqu
 		}
 		gate = updated
 	}
-	return pace.Until(decision.Next, now), r.writeFile(ctx, have.configMaps[naming.GateConfigMap(pcs.Name, key.Replica)], gate)
+	return pace.Until(decision.Next, now), r.writeFile(ctx, pcs, key, have, gate)
 }
 
 // shutGate forgets what the gate of a replica says that goes, before its PodCliques do:
@@ -109,7 +111,49 @@ func (r *Reconciler) shutGate(ctx context.Context, pcs *grovev1alpha1.PodCliqueS
 	if err := r.Client.Status().Update(ctx, updated); err != nil {
 		return fmt.Errorf("shut the gate: %w", err)
 	}
-	return r.writeFile(ctx, have.configMaps[naming.GateConfigMap(pcs.Name, key.Replica)], updated)
+	return r.writeFile(ctx, pcs, key, have, updated)
+}
+
+// forgetGone takes out of the gate what it says of PodCliques that the plan makes: that was
+// opened for others of their names, whose end no pass has come to write, as while the API is
+// away. What is made would start by it.
+func (r *Reconciler) forgetGone(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, key Key, have observed, p plan) error {
+	cached := have.gates[naming.Replica(pcs.Name, key.Replica)]
+	made := sets.New[string]()
+	for _, obj := range p.create {
+		if clique, ok := obj.(*grovev1alpha1.PodClique); ok {
+			made.Insert(clique.Name)
+		}
+	}
+	if cached == nil || len(made) == 0 || !gang.NeedsGate(pcs) {
+		return nil
+	}
+	gate := &grovev1alpha1.StartGate{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), gate); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	gone := sets.New[string]()
+	for _, entry := range gate.Status.Cliques {
+		if !made.Has(entry.Name) || (!entry.Open && !entry.Expired && entry.FirstStarted == nil) {
+			continue
+		}
+		// To a cache that is behind, one that is there may have to be made.
+		err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: entry.Name}, &grovev1alpha1.PodClique{})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read clique %s: %w", entry.Name, err)
+		}
+		if err != nil {
+			gone.Insert(entry.Name)
+		}
+	}
+	if len(gone) > 0 {
+		gate.Status.Cliques = slices.DeleteFunc(gate.Status.Cliques, func(entry grovev1alpha1.StartGateClique) bool { return gone.Has(entry.Name) })
+		if err := r.Client.Status().Update(ctx, gate); err != nil {
+			return fmt.Errorf("forget what the gate was opened for: %w", err)
+		}
+	}
+	have.gates[gate.Name] = gate
+	return r.writeFile(ctx, pcs, key, have, gate)
 }
 
 // readLive puts PodCliques and their pods, as they are, into a snapshot.
@@ -148,7 +192,8 @@ func (r *Reconciler) readLive(ctx context.Context, snapshot *gang.GateSnapshot, 
 }
 
 // writeFile writes the ConfigMap of the gate, if it is ours and says something else.
-func (r *Reconciler) writeFile(ctx context.Context, configMap *corev1.ConfigMap, gate *grovev1alpha1.StartGate) error {
+func (r *Reconciler) writeFile(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, key Key, have observed, gate *grovev1alpha1.StartGate) error {
+	configMap := have.configMaps[naming.GateConfigMap(pcs.Name, key.Replica)]
 	text := gang.GateFile(&gate.Status)
 	if configMap == nil || configMap.DeletionTimestamp != nil || configMap.Data[podspec.GateFile] == text {
 		return nil
@@ -164,6 +209,7 @@ func (r *Reconciler) writeFile(ctx context.Context, configMap *corev1.ConfigMap,
 	if err := r.Client.Update(ctx, updated); err != nil {
 		return fmt.Errorf("write ConfigMap %s: %w", configMap.Name, err)
 	}
+	have.configMaps[updated.Name] = updated
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -295,6 +296,46 @@ func TestTheGateOfAReplicaIsShutBeforeItGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if gate, text := c.gate(t); len(gate.Status.Cliques) > 0 || text != "" {
+		t.Errorf("the gate says %+v, %q", gate.Status.Cliques, text)
+	}
+}
+
+// A PodClique may come and go while no pass can write the gate: the one that is made under its
+// name does not start by what was opened for it.
+func TestAPodCliqueThatIsMadeFindsItsGateShut(t *testing.T) {
+	c := newAtGate(t)
+	c.pass(t)
+	c.start(t, 1)
+	c.pass(t)
+	if gate, text := c.gate(t); !gate.Status.Cliques[0].Open || text == "" {
+		t.Fatalf("the gate is not open: %+v, %q", gate.Status, text)
+	}
+	name := types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}
+	clique := &grovev1alpha1.PodClique{}
+	if err := c.Get(t.Context(), name, clique); err != nil {
+		t.Fatal(err)
+	}
+	clique.Finalizers = nil
+	if err := c.Update(t.Context(), clique); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), clique); err != nil {
+		t.Fatal(err)
+	}
+	key := Key{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "llm"}, UID: "set-uid", Replica: 1}
+	c.r.Client = &refusesStatus{WithWatch: c.WithWatch, err: errors.New("boom")}
+	if _, err := c.r.Reconcile(t.Context(), key); err == nil {
+		t.Error("a gate that cannot be shut is left alone")
+	}
+	if err := c.Get(t.Context(), name, &grovev1alpha1.PodClique{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the PodClique is made while the gate is open for another: %v", err)
+	}
+	c.r.Client = c
+	c.pass(t)
+	if err := c.Get(t.Context(), name, clique); err != nil {
+		t.Fatal(err)
+	}
+	if gate, text := c.gate(t); len(gate.Status.Cliques) != 1 || gate.Status.Cliques[0].Open || text != "" {
 		t.Errorf("the gate says %+v, %q", gate.Status.Cliques, text)
 	}
 }
