@@ -2,6 +2,7 @@ package gang
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,7 +50,7 @@ func takeRecovery(status *grovev1alpha1.PodCliqueStatus, index int32) (grovev1al
 	}
 	record, err := recovery.Parse(status.RecoveredIndexes[at])
 	if err != nil {
-		// The API server lets none of these in.
+		// The API server lets no such text in.
 		return grovev1alpha1.FailedIndex{}, false
 	}
 	status.RecoveredIndexes = slices.Delete(status.RecoveredIndexes, at, at+1)
@@ -64,7 +65,7 @@ func takeRecovery(status *grovev1alpha1.PodCliqueStatus, index int32) (grovev1al
 // than the others. It says whether there was one.
 func forgetRecovered(status *grovev1alpha1.PodCliqueStatus) bool {
 	if len(status.RecoveredIndexes) > 0 {
-		longest := slices.MinFunc(status.RecoveredIndexes, func(a, b string) int { return recoveredAt(a).Compare(recoveredAt(b).Time) })
+		longest := slices.MinFunc(status.RecoveredIndexes, func(a, b string) int { return recoveredAt(a).Compare(recoveredAt(b)) })
 		status.RecoveredIndexes = slices.DeleteFunc(status.RecoveredIndexes, func(record string) bool { return record == longest })
 		return true
 	}
@@ -81,10 +82,8 @@ func forgetRecovered(status *grovev1alpha1.PodCliqueStatus) bool {
 	return first >= 0
 }
 
-func recoveredAt(text string) metav1.Time {
-	record, err := recovery.Parse(text)
-	if err != nil {
-		return metav1.Time{}
-	}
-	return metav1.NewTime(record.Since)
+// recoveredAt is zero where there is no record, as the API server lets none in.
+func recoveredAt(text string) time.Time {
+	record, _ := recovery.Parse(text)
+	return record.Since
 }

@@ -157,13 +157,13 @@ func mutants() map[string]mutant {
 			file: gang + "recovery.go", old: "return status.FailedIndexes[b].RecoveredTime.Compare(status.FailedIndexes[a].RecoveredTime.Time)", new: "return status.FailedIndexes[a].RecoveredTime.Compare(status.FailedIndexes[b].RecoveredTime.Time)",
 		},
 		"let a count change in short": {
-			file: "pkg/apis/grove/validation/status_podclique.go", old: "was.Count != record.Count ||", new: "",
+			file: "pkg/apis/grove/validation/status_podclique_failures.go", old: "was.Count != record.Count ||", new: "",
 		},
 		"a PodClique that is made starts by the gate of another": {
 			file: "pkg/controllers/replica/controller.go", old: "	if err := r.forgetGone(ctx, pcs, key, have, p); err != nil {\n		return false, err\n	}\n", new: "",
 		},
 		"let any failure make room": {
-			file: valid + "status_podclique.go", old: "(was.RecoveredTime == nil || !isFull)", new: "(was == nil || !isFull)",
+			file: valid + "status_podclique_failures.go", old: "(was.RecoveredTime == nil || !isFull)", new: "(was == nil || !isFull)",
 		},
 		"a crash loop within the tolerance never ends": {
 			file: gang + "completion.go", old: "failed.Count >= maxFailures && ", new: "false && ",

@@ -73,6 +73,19 @@ func newAtGate(t *testing.T, foreign ...client.Object) *atGate {
 	return c
 }
 
+// newAtOpenGate has the pods of replica 1 come to their gate, which opens.
+func newAtOpenGate(t *testing.T) *atGate {
+	t.Helper()
+	c := newAtGate(t)
+	c.pass(t)
+	c.start(t, 1)
+	c.pass(t)
+	if gate, text := c.gate(t); !gate.Status.Cliques[0].Open || text == "" {
+		t.Fatalf("the gate is not open: %+v, %q", gate.Status, text)
+	}
+	return c
+}
+
 // pass reconciles replica 1 a few times, and returns when it wants to look again.
 func (c *atGate) pass(t *testing.T) time.Duration {
 	t.Helper()
@@ -256,13 +269,7 @@ func TestAForeignFileDoesNotPutOffTheDeadline(t *testing.T) {
 
 // A replica that comes back has PodCliques of the same names.
 func TestTheGateOfAReplicaIsShutBeforeItGoes(t *testing.T) {
-	c := newAtGate(t)
-	c.pass(t)
-	c.start(t, 1)
-	c.pass(t)
-	if gate, text := c.gate(t); !gate.Status.Cliques[0].Open || text == "" {
-		t.Fatalf("the gate is not open: %+v, %q", gate.Status, text)
-	}
+	c := newAtOpenGate(t)
 	set := &grovev1alpha1.PodCliqueSet{}
 	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm"}, set); err != nil {
 		t.Fatal(err)
@@ -303,13 +310,7 @@ func TestTheGateOfAReplicaIsShutBeforeItGoes(t *testing.T) {
 // A PodClique may come and go while no pass can write the gate: the one that is made under its
 // name does not start by what was opened for it.
 func TestAPodCliqueThatIsMadeFindsItsGateShut(t *testing.T) {
-	c := newAtGate(t)
-	c.pass(t)
-	c.start(t, 1)
-	c.pass(t)
-	if gate, text := c.gate(t); !gate.Status.Cliques[0].Open || text == "" {
-		t.Fatalf("the gate is not open: %+v, %q", gate.Status, text)
-	}
+	c := newAtOpenGate(t)
 	name := types.NamespacedName{Namespace: "ns", Name: "llm-1-router"}
 	clique := &grovev1alpha1.PodClique{}
 	if err := c.Get(t.Context(), name, clique); err != nil {

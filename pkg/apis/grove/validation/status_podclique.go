@@ -2,19 +2,15 @@ package validation
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/grove/indexset"
-	"github.com/copse-dev/copse/pkg/apis/grove/recovery"
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/apis/internal/conditions"
 	"github.com/copse-dev/copse/pkg/apis/internal/fields"
@@ -26,17 +22,20 @@ func ValidatePodCliqueStatusUpdate(clique, old *grove.PodClique) field.ErrorList
 	errs := apivalidation.ValidateObjectMetaUpdate(&clique.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	path := field.NewPath("status")
 	status, before := &clique.Status, &old.Status
+	recovered, recoveredBefore := readRecoveries(status), readRecoveries(before)
 	errs = append(errs, validateNotFalling(status.ObservedAttempt, before.ObservedAttempt, path.Child("observedAttempt"))...)
 	errs = append(errs, validateCreatedAttempt(status.CreatedAttempt, before.CreatedAttempt, path.Child("createdAttempt"))...)
 	errs = append(errs, validateCompletedIndexes(clique, old, path.Child("completedIndexes"))...)
 	errs = append(errs, validateFailedIndexKeys(status.FailedIndexes, path.Child("failedIndexes"))...)
-	errs = append(errs, validateRecoveredIndexes(status, path.Child("recoveredIndexes"))...)
+	errs = append(errs, validateRecoveredIndexes(status, recovered, path.Child("recoveredIndexes"))...)
 	switch {
 	case status.ObservedAttempt > before.ObservedAttempt:
 		errs = append(errs, validateFreshAttempt(clique, path)...)
 	case status.ObservedAttempt == before.ObservedAttempt:
 		errs = append(errs, validateSameAttempt(status, before, path)...)
-		errs = append(errs, validateFailedIndexes(clique, old, path.Child("failedIndexes"))...)
+		earlier := failuresOf(before, recoveredBefore)
+		errs = append(errs, validateFailedIndexes(clique, old, earlier, failuresOf(status, recovered), path.Child("failedIndexes"))...)
+		errs = append(errs, validateShortened(status, recovered, earlier, path.Child("recoveredIndexes"))...)
 	}
 	errs = append(errs, validateFailureIsFinal(status, before, path.Child("conditions"))...)
 	errs = append(errs, conditions.ValidateUpdate(status.Conditions, before.Conditions, path.Child("conditions"))...)
@@ -95,19 +94,6 @@ func validateCompletedIndexes(clique, old *grove.PodClique, path *field.Path) fi
 	return errs
 }
 
-func validateFailedIndexKeys(indexes []grove.FailedIndex, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	seen := sets.New[int32]()
-	for i, failed := range indexes {
-		errs = append(errs, validateUniqueIndex(failed.Index, seen, path.Index(i).Child("index"))...)
-		if i > 0 && failed.Index < indexes[i-1].Index {
-			errs = append(errs, field.Invalid(path.Index(i).Child("index"), failed.Index, "must be in ascending order"))
-		}
-		errs = append(errs, fields.NotNegative(failed.Count, path.Index(i).Child("count"))...)
-	}
-	return errs
-}
-
 // validateFreshAttempt checks the write that starts an attempt. No pod of the attempt
 // exists before that write is accepted (D4), so whatever the status tells of pods that
 // ended, or were available, is of an earlier one (D3).
@@ -149,102 +135,6 @@ func validateSameAttempt(status, before *grove.PodCliqueStatus, path *field.Path
 		errs = append(errs, field.Invalid(path.Child("conditions"), grovev1alpha1.ConditionTypeSucceeded, "stays True within an attempt"))
 	}
 	return errs
-}
-
-// validateRecoveredIndexes checks that each can be read, and that none is on record twice.
-func validateRecoveredIndexes(status *grove.PodCliqueStatus, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	seen := sets.New[int32]()
-	for i := range status.FailedIndexes {
-		seen.Insert(status.FailedIndexes[i].Index)
-	}
-	last := int32(-1)
-	for i, text := range status.RecoveredIndexes {
-		record, err := recovery.Parse(text)
-		if err != nil {
-			errs = append(errs, field.Invalid(path.Index(i), text, err.Error()))
-			continue
-		}
-		errs = append(errs, validateUniqueIndex(record.Index, seen, path.Index(i))...)
-		if record.Index < last {
-			errs = append(errs, field.Invalid(path.Index(i), text, "must be in ascending order of the indexes"))
-		}
-		last = record.Index
-	}
-	return errs
-}
-
-// failuresOf are the failures of each index, those that are kept in short as well: such an
-// index failed for the last time before it was well.
-func failuresOf(status *grove.PodCliqueStatus) map[int32]*grove.FailedIndex {
-	failures := map[int32]*grove.FailedIndex{}
-	for i := range status.FailedIndexes {
-		failures[status.FailedIndexes[i].Index] = &status.FailedIndexes[i]
-	}
-	for _, text := range status.RecoveredIndexes {
-		if record, err := recovery.Parse(text); err == nil {
-			since := metav1.NewTime(record.Since)
-			failures[record.Index] = &grove.FailedIndex{Index: record.Index, Count: record.Count, LastTime: since, RecoveredTime: &since}
-		}
-	}
-	return failures
-}
-
-// validateFailedIndexes keeps what has failed within an attempt (D8). The count of an
-// index falls only with a failure that starts it anew.
-func validateFailedIndexes(clique, old *grove.PodClique, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	before, after := failuresOf(&old.Status), failuresOf(&clique.Status)
-	for i := range clique.Status.FailedIndexes {
-		failed, indexPath := &clique.Status.FailedIndexes[i], path.Index(i).Child
-		was := before[failed.Index]
-		if was == nil {
-			was = &grove.FailedIndex{}
-		}
-		if isBefore(&failed.LastTime, &was.LastTime) {
-			errs = append(errs, field.Invalid(indexPath("lastTime"), timeText(&failed.LastTime), "must not go back, it is "+timeText(&was.LastTime)))
-		}
-		if countFalls(failed, was) {
-			errs = append(errs, field.Invalid(indexPath("count"), failed.Count, fmt.Sprintf("must not fall, it is %d, unless a later failure starts it anew at 1", was.Count)))
-		}
-		if recoversBeforeFailure(failed) && !recoversBeforeFailure(was) {
-			errs = append(errs, field.Invalid(indexPath("recoveredTime"), timeText(failed.RecoveredTime), "must not be before lastTime, "+timeText(&failed.LastTime)))
-		}
-	}
-	isFull := len(old.Status.FailedIndexes)+len(old.Status.RecoveredIndexes) >= grovev1alpha1.MaxFailedIndexes
-	for _, index := range slices.Sorted(maps.Keys(before)) {
-		was, is := before[index], after[index]
-		// A scale-in takes an index with all that is known of it, and one that has recovered
-		// makes room for others.
-		if is == nil && index < clique.Spec.Replicas && (was.RecoveredTime == nil || !isFull) {
-			errs = append(errs, field.Required(path, fmt.Sprintf("index %d has failed in this attempt, which must be kept", index)))
-		}
-	}
-	return append(errs, validateShortened(clique.Status.RecoveredIndexes, before, field.NewPath("status", "recoveredIndexes"))...)
-}
-
-// validateShortened checks that what is kept in short was told in full before, or as it is.
-func validateShortened(records []string, before map[int32]*grove.FailedIndex, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, text := range records {
-		record, err := recovery.Parse(text)
-		if err != nil {
-			continue
-		}
-		was := before[record.Index]
-		if was == nil || was.RecoveredTime == nil || was.Count != record.Count || !was.RecoveredTime.Time.Equal(record.Since) {
-			errs = append(errs, field.Invalid(path.Index(i), text, "must have been on record with this count and recoveredTime"))
-		}
-	}
-	return errs
-}
-
-func countFalls(failed, was *grove.FailedIndex) bool {
-	return failed.Count < was.Count && (failed.Count != 1 || !isBefore(&was.LastTime, &failed.LastTime))
-}
-
-func recoversBeforeFailure(failed *grove.FailedIndex) bool {
-	return failed.RecoveredTime != nil && isBefore(failed.RecoveredTime, &failed.LastTime)
 }
 
 func observedFollowsSpec(clique *grove.PodClique) field.ErrorList {
