@@ -34,7 +34,7 @@ func groupedNamespace(t *testing.T) grouped {
 	t.Helper()
 	ns := grouped{cluster.Namespace(t, framework.Unrecorded("pods are made by hand")), t}
 	ns.applyFile("testdata/gang-crd.yaml")
-	ns.Anywhere().Kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/gangs.podgroups.example.com")
+	ns.Anywhere().WaitFor("crd/gangs.podgroups.example.com", "condition=Established")
 	ns.enable()
 	return ns
 }
@@ -245,5 +245,5 @@ func requested(list corev1.ResourceList, name string) int64 {
 func (n grouped) installKAI() {
 	n.t.Helper()
 	n.applyFile("testdata/kai-crd.yaml")
-	n.Anywhere().Kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/podgroups.scheduling.run.ai")
+	n.Anywhere().WaitFor("crd/podgroups.scheduling.run.ai", "condition=Established")
 }

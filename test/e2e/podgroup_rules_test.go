@@ -70,7 +70,7 @@ func TestTheRulesOfTheSeed(t *testing.T) {
 				ns := groupedNamespace(t)
 				ns.installKAI()
 				ns.applyFile("testdata/mpijob-crd.yaml")
-				ns.Anywhere().Kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/mpijobs.kubeflow.org")
+				ns.Anywhere().WaitFor("crd/mpijobs.kubeflow.org", "condition=Established")
 				ns.Eventually(time.Minute, func(context.Context) error {
 					_, err := ns.TryApply(rule.workload)
 					return err

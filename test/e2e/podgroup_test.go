@@ -352,7 +352,7 @@ spec:
 	ns.Never(time.Second, func(ctx context.Context) error { return anyPlaced(ctx, ns) })
 
 	addNode(t, "job-group-2", units, "1")
-	ns.Kubectl("wait", "--for=condition=Complete", "--timeout=60s", "job/train")
+	ns.WaitFor("job/train", "condition=Complete")
 	ns.group(name, func(group *schedulerv1alpha1.PodGroup) error {
 		if group.Status.Succeeded != 3 {
 			return fmt.Errorf("%d succeeded", group.Status.Succeeded)

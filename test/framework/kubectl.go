@@ -13,6 +13,9 @@ import (
 // kubectlTimeout bounds one call, waits included.
 const kubectlTimeout = 3 * time.Minute
 
+// waitTimeout bounds each wait of kubectl.
+const waitTimeout = "--timeout=90s"
+
 // Kubectl runs the cluster's kubectl in a namespace and returns its output. It fails
 // the test when kubectl fails.
 func (n *Namespace) Kubectl(args ...string) string {
@@ -22,6 +25,15 @@ func (n *Namespace) Kubectl(args ...string) string {
 		n.t.Fatalf("kubectl %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr)
 	}
 	return out
+}
+
+// WaitFor waits until an object exists and meets a condition ("condition=Ready",
+// "jsonpath={.status.phase}=Running"). kubectl's own wait for a condition fails at once for
+// an object that a controller has yet to make.
+func (n *Namespace) WaitFor(object, condition string) {
+	n.t.Helper()
+	n.Kubectl("wait", object, "--for=create", waitTimeout)
+	n.Kubectl("wait", object, "--for="+condition, waitTimeout)
 }
 
 // KubectlFails runs kubectl, which has to fail, and returns what it says.

@@ -109,7 +109,7 @@ func TestAPluginThatIsDisabledIsOff(t *testing.T) {
 	}
 	account(ns, "dev", everything)
 	ns.Kubectl("create", "rolebinding", "dev-user", "--role=dev", "--user=dev-"+ns.Name)
-	ns.Kubectl("wait", "--for=create", "pclq/llm-0-router", "--timeout=60s")
+	ns.WaitFor("pclq/llm-0-router", "create")
 
 	change := func(ctx context.Context, client rest.Interface) error {
 		return client.Patch(types.MergePatchType).Namespace(ns.Name).Resource("podcliques").Name("llm-0-router").

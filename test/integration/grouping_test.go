@@ -144,7 +144,7 @@ func applyWorkloadKinds(t *testing.T, g *grouping) {
 	}
 	g.Anywhere().Apply(string(text), "--server-side", "--force-conflicts")
 	for _, kind := range []string{"pytorchjobs.kubeflow.org", "leaderworkersets.leaderworkerset.x-k8s.io", "workflows.argoproj.io", "sweeps.example.com"} {
-		g.Kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/"+kind)
+		g.WaitFor("crd/"+kind, "condition=Established")
 	}
 }
 

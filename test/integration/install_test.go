@@ -53,7 +53,7 @@ func TestTheBaseManifestsAreValidAndTheirPodsAreRestricted(t *testing.T) {
 func TestTheProgramsMeetNoRefusal(t *testing.T) {
 	ns := cluster.Namespace(t)
 	ns.Apply(training)
-	ns.Kubectl("wait", "pcs/job", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=90s")
+	ns.WaitFor("pcs/job", "jsonpath={.status.phase}=Succeeded")
 	for _, component := range []string{"copse-apiserver", "copse-controller-manager"} {
 		for _, line := range strings.Split(cluster.Log(t, component), "\n") {
 			if strings.Contains(line, "orbidden: User") {

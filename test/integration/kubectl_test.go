@@ -94,7 +94,7 @@ func TestGetAndWatchShowATrainingSetUntilItHasSucceeded(t *testing.T) {
 	ns := cluster.Namespace(t)
 	watched := ns.StartKubectl("get", "pcs", "-w")
 	contains(t, ns.Apply(training), "job created")
-	ns.Kubectl("wait", "pcs/job", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=90s")
+	ns.WaitFor("pcs/job", "jsonpath={.status.phase}=Succeeded")
 
 	contains(t, ns.Kubectl("get", "pcs"), "NAME", "TYPE", "PHASE", "REPLICAS", "PODS", "RESTARTS", "WAITING FOR", "AGE", "Training", "Succeeded", "1/1", "2/2", "0/0")
 	contains(t, ns.Kubectl("get", "pcs", "-o", "wide"), "STARTED", "DURATION", "HASH")
@@ -121,7 +121,7 @@ func TestSetsAreSelectedByPhaseAndType(t *testing.T) {
 	ns := cluster.Namespace(t)
 	ns.Apply(training)
 	ns.Apply(inference)
-	ns.Kubectl("wait", "pcs/job", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=90s")
+	ns.WaitFor("pcs/job", "jsonpath={.status.phase}=Succeeded")
 	if out := ns.Kubectl("get", "pcs", "--field-selector=status.phase=Succeeded", "-o", "name"); out != "podcliqueset.grove.io/job\n" {
 		t.Errorf("selected by phase: %s", out)
 	}
@@ -137,8 +137,8 @@ func TestChildrenAreSelectedByTypeAndPhase(t *testing.T) {
 	ns := cluster.Namespace(t)
 	ns.Apply(training)
 	ns.Apply(grouped)
-	ns.Kubectl("wait", "pg/llm-0", "--for=jsonpath={.status.phase}=Running", "--timeout=90s")
-	ns.Kubectl("wait", "pcs/job", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=90s")
+	ns.WaitFor("pg/llm-0", "jsonpath={.status.phase}=Running")
+	ns.WaitFor("pcs/job", "jsonpath={.status.phase}=Succeeded")
 	for args, want := range map[string]string{
 		"pclq --field-selector=spec.workloadType=Training":                              "podclique.grove.io/job-0-worker",
 		"pclq --field-selector=spec.workloadType!=Training,metadata.name!=llm-0-server": "podclique.grove.io/llm-0-decode-0-worker",
@@ -166,7 +166,7 @@ func TestApplyingTheSameManifestAgainWritesNothing(t *testing.T) {
 	for name, flags := range map[string][]string{"client side": nil, "server side": {"--server-side"}} {
 		t.Run(name, func(t *testing.T) {
 			ns.Apply(inference, flags...)
-			ns.Kubectl("wait", "pcs/llm", "--for=jsonpath={.status.availableReplicas}=1", "--timeout=90s")
+			ns.WaitFor("pcs/llm", "jsonpath={.status.availableReplicas}=1")
 			before := ns.Kubectl("get", "pcs", "llm", "-o", "jsonpath={.metadata.resourceVersion} {.metadata.generation}")
 			out := ns.Apply(inference, flags...)
 			after := ns.Kubectl("get", "pcs", "llm", "-o", "jsonpath={.metadata.resourceVersion} {.metadata.generation}")

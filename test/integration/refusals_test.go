@@ -123,7 +123,7 @@ func TestInertFieldsAreAcceptedWithAWarning(t *testing.T) {
 func TestStatusRefusesWhatCannotHappen(t *testing.T) {
 	ns := cluster.Namespace(t)
 	ns.Apply(training)
-	ns.Kubectl("wait", "pcs/job", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=90s")
+	ns.WaitFor("pcs/job", "jsonpath={.status.phase}=Succeeded")
 	for patch, want := range map[string]string{
 		`{"status":{"phase":"Running"}}`:                  "Succeeded is final",
 		`{"status":{"startTime":"2020-01-01T00:00:00Z"}}`: "is written once",

@@ -162,9 +162,9 @@ func TestAFormerControllerCannotUndoARestart(t *testing.T) {
 	ns.Apply(replaceOnce(t, long, "workloadType: Training", "workloadType: Training\n  trainingSpec: {maxRestarts: 3}"))
 	ns.WaitForPods(2, 90*time.Second, framework.IsReady)
 	ns.Kubectl("annotate", "pods", "--all", "--overwrite", "kwok.copse.dev/exit-after=0s", "kwok.copse.dev/exit-code=1")
-	ns.Kubectl("wait", "pcs/job", "--for=jsonpath={.status.restartCount}=1", "--timeout=90s")
-	ns.Kubectl("wait", "pclq/job-0-worker", "--for=jsonpath={.status.createdAttempt}=1", "--timeout=90s")
-	ns.Kubectl("wait", "pg/job-0", "--for=jsonpath={.status.observedAttempt}=1", "--timeout=90s")
+	ns.WaitFor("pcs/job", "jsonpath={.status.restartCount}=1")
+	ns.WaitFor("pclq/job-0-worker", "jsonpath={.status.createdAttempt}=1")
+	ns.WaitFor("pg/job-0", "jsonpath={.status.observedAttempt}=1")
 	client := asController(t)
 
 	type workload = grovev1alpha1.PodCliqueSet
@@ -201,9 +201,9 @@ func TestNoControllerMovesTheStatusOfAChildWhereItCannotGo(t *testing.T) {
 	ns.Apply(training)
 	ns.Apply(scaled)
 	ns.WaitForPhase("job", grovev1alpha1.PodCliqueSetSucceeded, 90*time.Second)
-	ns.Kubectl("wait", "pclq/llm-0-decode-0-worker", "--for=jsonpath={.status.wasAvailable}=true", "--timeout=90s")
-	ns.Kubectl("wait", "pcsg/llm-0-decode", "--for=jsonpath={.status.availableReplicas}=2", "--timeout=90s")
-	ns.Kubectl("wait", "pg/llm-0", "--for=condition=Scheduled", "--timeout=90s")
+	ns.WaitFor("pclq/llm-0-decode-0-worker", "jsonpath={.status.wasAvailable}=true")
+	ns.WaitFor("pcsg/llm-0-decode", "jsonpath={.status.availableReplicas}=2")
+	ns.WaitFor("pg/llm-0", "condition=Scheduled")
 	client := asController(t)
 	cliques, groups := client.GroveV1alpha1().PodCliques(ns.Name), client.GroveV1alpha1().PodCliqueScalingGroups(ns.Name)
 	type clique = grovev1alpha1.PodClique
