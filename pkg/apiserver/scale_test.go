@@ -314,3 +314,65 @@ func TestAGroupWithoutItsSetScalesWithinTheLimitOfAnySet(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Without an autoscaler's maximum a size is bound by the pods of a set, and by the length of
+// host names: a pod whose name is too long would never be made.
+func TestScalesKeepWithinThePodsOfASetAndTheLengthOfHostNames(t *testing.T) {
+	s := serve(t, nil)
+	api, ctx := s.copse.GroveV1alpha1(), t.Context()
+	// At 10000 pods of the clique and 10 copies of the group the last host name has 63 characters.
+	long, longClique := strings.Repeat("l", 44), strings.Repeat("c", 58)
+	for name, tc := range map[string]struct {
+		set, worker   string
+		clique, group string
+		sizes         map[string]int32
+	}{
+		"a short name": {
+			set: "llm", worker: "llm-0-worker", sizes: map[string]int32{"podcliques": 20000, "podcliquescalinggroups": 6666},
+			clique: "to 20000 (the most pods of a set)", group: "to 6666 (3 pods in each copy, of at most 20000 in a set)",
+		},
+		"a long name": {
+			set: long, worker: longClique, sizes: map[string]int32{"podcliques": 10000, "podcliquescalinggroups": 10},
+			clique: "to 10000 (host name " + longClique + "-10000 would have more than 63 characters)",
+			group:  "to 10 (host name " + long + "-0-group-10-decode-2 would have more than 63 characters)",
+		},
+	} {
+		pcs := llm()
+		pcs.Name = tc.set
+		pcs.Spec.Template.PodCliqueScalingGroups[0].ScaleConfig = nil
+		pcs, err := api.PodCliqueSets(namespace).Create(ctx, pcs, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		worker := clique(false)
+		worker.Name, worker.Spec.AutoScalingConfig = tc.worker, nil
+		if _, err := api.PodCliques(namespace).Create(ctx, worker, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		group := &grovev1alpha1.PodCliqueScalingGroup{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: tc.set + "-0-group", Labels: map[string]string{"grove.io/podcliqueset-replica-index": "0"},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(pcs, grovev1alpha1.SchemeGroupVersion.WithKind("PodCliqueSet"))},
+			},
+			Spec: grovev1alpha1.PodCliqueScalingGroupSpec{
+				Replicas: 2, MinAvailable: ptr.To[int32](2), CliqueNames: []string{"decode"}, WorkloadType: grovev1alpha1.WorkloadTypeInference,
+			},
+		}
+		if _, err := api.PodCliqueScalingGroups(namespace).Create(ctx, group, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for resource, object := range map[string]string{"podcliques": worker.Name, "podcliquescalinggroups": group.Name} {
+			path := "/apis/grove.io/v1alpha1/namespaces/" + namespace + "/" + resource + "/" + object + "/scale"
+			want := map[string]string{"podcliques": tc.clique, "podcliquescalinggroups": tc.group}[resource]
+			scaleTo := func(size int32) error {
+				return patchScale(t, s, path, types.MergePatchType, fmt.Sprintf(`{"spec":{"replicas":%d}}`, size), "one")
+			}
+			if err := scaleTo(tc.sizes[resource] + 1); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, one of %s too many: %v, want %q", name, resource, err, want)
+			}
+			if err := scaleTo(tc.sizes[resource]); err != nil {
+				t.Errorf("%s, the most of %s: %v", name, resource, err)
+			}
+		}
+	}
+}

@@ -76,10 +76,6 @@ func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset
 		if !hasFailed(s, pod) || completed.Has(index) {
 			continue
 		}
-		failedAt := pod.FinishedAt
-		if failedAt.IsZero() {
-			failedAt = now
-		}
 		message := pod.Name + " " + pod.Failure
 		if pod.Failure == "" {
 			message = pod.Name + " ended"
@@ -87,7 +83,7 @@ func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset
 				message = pod.Name + " exited with 0 only after its deletion was requested"
 			}
 		}
-		recorded = recordFailure(status, index, pod.UID, failedAt, message) || recorded
+		recorded = recordFailure(status, index, pod.UID, failedAt(pod, now), message) || recorded
 	}
 	if !isTraining(s.Clique) {
 		return recorded
@@ -99,6 +95,20 @@ func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset
 		recorded = recordFailure(status, index, "", now, fmt.Sprintf("the pod of index %d of %s is gone", index, s.Clique.Name)) || recorded
 	}
 	return recorded
+}
+
+// failedAt is when a pod failed, as its node says. A node whose clock is wrong is not
+// believed beyond what other clocks know: a time to come would hold the pod's replacement
+// back, and one long past would let a crash loop run without back-off (D10).
+func failedAt(pod Pod, now time.Time) time.Time {
+	at := pod.FinishedAt
+	if at.Before(pod.Created) {
+		at = pod.Created
+	}
+	if pod.FinishedAt.IsZero() || at.After(now) {
+		at = now
+	}
+	return at
 }
 
 func hasFailed(s CliqueSnapshot, pod Pod) bool {

@@ -86,6 +86,18 @@ func TestFailuresAreRecordedOncePerPod(t *testing.T) {
 			clique: training(1), pods: pods(podOf(0, failed, func(p *Pod) { p.FinishedAt = time.Time{} })),
 			want: "0×1 uid-0 pod-0 failed (exit code 1)", wantTime: at(0), record: true,
 		},
+		"by a node whose clock is ahead: now": {
+			clique: training(1), pods: pods(podOf(0, failed, finished(10*time.Minute))),
+			want: "0×1 uid-0 pod-0 failed (exit code 1)", wantTime: at(0), record: true,
+		},
+		"by a node whose clock is behind: not before the pod was made": {
+			clique: training(1), pods: pods(podOf(0, failed, finished(-time.Hour), func(p *Pod) { p.Created = now.Add(-10 * time.Second) })),
+			want: "0×1 uid-0 pod-0 failed (exit code 1)", wantTime: at(-10 * time.Second), record: true,
+		},
+		"by a server whose clock is ahead: now": {
+			clique: training(1), pods: pods(podOf(0, failed, func(p *Pod) { p.Created = now.Add(time.Minute) })),
+			want: "0×1 uid-0 pod-0 failed (exit code 1)", wantTime: at(0), record: true,
+		},
 		"the same pod again": {
 			clique: training(1, failedBefore(0, 1, -time.Minute)), pods: pods(podOf(0, failed)),
 			want: "0×1 uid-0 before", wantTime: at(-time.Minute),
@@ -159,6 +171,15 @@ func TestFailuresAreRecordedOncePerPod(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A node whose clock is ahead by less than the back-off makes nobody wait longer.
+func TestANodeWhoseClockIsAheadHoldsNoReplacementBack(t *testing.T) {
+	got := DecideClique(snapshotOf(inference(1), pods(podOf(0, failed, finished(10*time.Minute)))), now).Status
+	clique := inference(1)
+	clique.Status = got
+	next := DecideClique(snapshotOf(clique, nil), now.Add(firstBackoff))
+	expect(t, "pods made again", []int32{0}, next.Create)
 }
 
 // A node whose clock is behind tells of a failure before the one that is on record.

@@ -49,7 +49,10 @@ type Pod struct {
 	DeletionRequested *time.Time
 	// DeletionDue is when the grace period of a requested deletion ends.
 	DeletionDue time.Time
-	// FinishedAt is when the last container ended; zero when that is not known.
+	// Created is when the API server made the pod.
+	Created time.Time
+	// FinishedAt is when the last container ended, by the clock of the node; zero when that
+	// is not known.
 	FinishedAt time.Time
 	// Failure says for people how the pod failed; empty when it has not.
 	Failure string
@@ -84,6 +87,7 @@ func NewPod(pod *corev1.Pod) (Pod, error) {
 		AtBarrier:    isAtBarrier(pod),
 		CrashLooping: isCrashLooping(pod),
 		Node:         pod.Spec.NodeName,
+		Created:      pod.CreationTimestamp.Time,
 		FinishedAt:   finishedAt(pod),
 	}
 	if pod.DeletionTimestamp != nil {

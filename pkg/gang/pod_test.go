@@ -67,6 +67,10 @@ func TestNewPodReads(t *testing.T) {
 			pod:  func(p *corev1.Pod) { delete(p.Labels, labels.PodTemplateHash) },
 			want: with(func(p *Pod) { p.TemplateHash = "" }),
 		},
+		"its creation": {
+			pod:  func(p *corev1.Pod) { p.CreationTimestamp = at(-time.Minute) },
+			want: with(func(p *Pod) { p.Created = now.Add(-time.Minute) }),
+		},
 		"a node": {
 			pod:  func(p *corev1.Pod) { p.Spec.NodeName = "node" },
 			want: with(func(p *Pod) { p.Scheduled, p.Node = true, "node" }),

@@ -171,6 +171,15 @@ func mutants() map[string]mutant {
 		"pods of failing sets are replaced": {
 			file: gang + "replacement.go", old: "if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || !s.Membership.Known", new: "if s.Clique.DeletionTimestamp != nil || !s.Membership.Known",
 		},
+		"healthy pods go by a size from the past": {
+			file: ctrl + "podclique/controller.go", old: "	if takesHealthy(clique, decision.Delete) {", new: "	if false && takesHealthy(clique, decision.Delete) {",
+		},
+		"a node's clock that is ahead holds a replacement back": {
+			file: gang + "completion.go", old: "pod.FinishedAt.IsZero() || at.After(now)", new: "pod.FinishedAt.IsZero()",
+		},
+		"a node's clock that is behind spares a crash loop its back-off": {
+			file: gang + "completion.go", old: "	if at.Before(pod.Created) {\n		at = pod.Created\n	}\n", new: "",
+		},
 		"pods are deleted without their UID": {
 			file: ctrl + "podclique/pods.go", old: "same := client.Preconditions{UID: &pod.UID}", new: "same := client.Preconditions{}",
 		},

@@ -251,6 +251,12 @@ func allMade(c *grovev1alpha1.PodClique) {
 	c.Status.CreatedAttempt, c.Status.CreatedReplicas = ptr.To[int32](0), 3
 }
 
+// ofTwo is a clique in Inference that had 3 pods.
+func ofTwo(c *grovev1alpha1.PodClique) {
+	allMade(c)
+	c.Spec.WorkloadType, c.Spec.Replicas, c.Status.CreatedReplicas = grovev1alpha1.WorkloadTypeInference, 2, 2
+}
+
 // leaving is a clique that is deleted.
 func leaving(c *grovev1alpha1.PodClique) {
 	allMade(c)

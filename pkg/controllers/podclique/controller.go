@@ -293,6 +293,16 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 			return nil
 		}
 	}
+	if takesHealthy(clique, decision.Delete) {
+		current, err := live.IsCurrent(ctx, r.Live, clique)
+		if err != nil {
+			return err
+		}
+		if !current {
+			log.FromContext(ctx).V(1).Info("The cached clique is out of date", "clique", clique.Name)
+			return nil
+		}
+	}
 	remove, seen := decision.Delete, replaced(o.snapshot, decision.Delete)
 	if clique.DeletionTimestamp != nil || o.snapshot.Parent != gang.ParentActive {
 		var err error
@@ -312,6 +322,14 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// takesHealthy says that pods go only because the clique is smaller than it was: two caches
+// show sizes and pods, and nothing else holds such a pod.
+func takesHealthy(clique *grovev1alpha1.PodClique, remove []gang.Pod) bool {
+	return clique.DeletionTimestamp == nil && slices.ContainsFunc(remove, func(pod gang.Pod) bool {
+		return pod.Attempt == clique.Spec.Attempt && pod.Index >= clique.Spec.Replicas
+	})
 }
 
 // replaced are the versions of pods that make room for those of a new template: one that has

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -114,6 +115,29 @@ func TestReconcile(t *testing.T) {
 		"a pod whose label was changed stops the clique": {
 			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(allMade), newPod(0, func(p *corev1.Pod) { p.Labels[labels.PodIndex] = "x" })}},
 			wantErr: `terminal error: pod ` + podName(0) + `: label grove.io/podclique-pod-index is "x", not an index`,
+		},
+		"healthy pods above the size go": {
+			cluster:    &cluster{objects: []client.Object{newSet(nil), newClique(ofTwo), newGang(nil), newPod(0, nil), newPod(1, nil), newPod(2, nil)}},
+			wantStatus: true, wantPods: remove(2),
+		},
+		"not when the server says that the clique has another size": {
+			cluster: &cluster{
+				objects: []client.Object{newSet(nil), newClique(ofTwo), newGang(nil), newPod(0, nil), newPod(1, nil), newPod(2, nil)},
+				live:    []client.Object{newSet(nil), newClique(func(c *grovev1alpha1.PodClique) { ofTwo(c); c.Generation++ }), newPod(0, nil), newPod(1, nil), newPod(2, nil)},
+			},
+			wantStatus: true,
+		},
+		"nor when that cannot be read": {
+			cluster: &cluster{
+				objects: []client.Object{newSet(nil), newClique(ofTwo), newGang(nil), newPod(0, nil), newPod(1, nil), newPod(2, nil)},
+				refuseRead: func(obj runtime.Object) error {
+					if _, ok := obj.(*grovev1alpha1.PodClique); ok {
+						return errors.New("boom")
+					}
+					return nil
+				},
+			},
+			wantStatus: true, wantErr: "read PodClique llm-0-worker: boom",
 		},
 		"pods of a deleted clique go, and it stays as long as they do": {
 			cluster:    &cluster{objects: []client.Object{newSet(nil), newClique(leaving), newPod(0, nil), newPod(1, nil), newPod(2, nil)}},

@@ -17,6 +17,7 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
+	"github.com/copse-dev/copse/pkg/controllers/internal/live"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 )
@@ -232,11 +233,11 @@ func (r *Reconciler) cliquesAgree(ctx context.Context, have observed, p plan) (b
 		if !shrunk[cached.UID] {
 			continue
 		}
-		current := &grovev1alpha1.PodClique{}
-		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), current); client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("read clique %s: %w", name, err)
+		current, err := live.IsCurrent(ctx, r.Live, cached)
+		if err != nil {
+			return false, err
 		}
-		if current.UID != cached.UID || current.Generation != cached.Generation {
+		if !current {
 			log.FromContext(ctx).V(1).Info("The cached clique is out of date", "clique", name)
 			return false, nil
 		}

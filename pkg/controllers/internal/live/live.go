@@ -33,6 +33,17 @@ func Set(ctx context.Context, reader client.Reader, key types.NamespacedName, ui
 	return pcs, nil
 }
 
+// IsCurrent says that a clique is as a cache shows it: one that has gone, is another by now
+// or has another size has an event on its way. A size from the past would take away what is
+// needed (D11).
+func IsCurrent(ctx context.Context, reader client.Reader, cached *grovev1alpha1.PodClique) (bool, error) {
+	current := &grovev1alpha1.PodClique{}
+	if err := reader.Get(ctx, client.ObjectKeyFromObject(cached), current); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read PodClique %s: %w", cached.Name, err)
+	}
+	return current.UID == cached.UID && current.Generation == cached.Generation, nil
+}
+
 // CliquePods lists the pods that a clique controls. The label narrows what the server
 // sends; the owner decides.
 func CliquePods(ctx context.Context, reader client.Reader, clique *grovev1alpha1.PodClique) ([]corev1.Pod, error) {

@@ -2,7 +2,9 @@ package rest
 
 import (
 	"fmt"
+	"strconv"
 
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -21,6 +23,19 @@ type Bounds struct {
 // size (D14).
 func FixedInTraining() Bounds {
 	return Bounds{Fixed: "is immutable in Training"}
+}
+
+// LimitByHostname lowers Max to what lets every host name be a DNS label (D17). hostname
+// is the longest to which the one with an index leads; it grows with the digits of the index.
+func (b *Bounds) LimitByHostname(hostname func(index int32) string) {
+	for b.Max > 1 && len(hostname(b.Max-1)) > utilvalidation.DNS1123LabelMaxLength {
+		// Up to here the last index has a digit less.
+		largest := int32(1)
+		for range len(strconv.Itoa(int(b.Max-1))) - 1 {
+			largest *= 10
+		}
+		b.Max, b.MaxOf = largest, fmt.Sprintf("host name %s would have more than %d characters", hostname(largest), utilvalidation.DNS1123LabelMaxLength)
+	}
 }
 
 func (b Bounds) validate(replicas int32, path *field.Path) field.ErrorList {

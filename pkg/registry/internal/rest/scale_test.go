@@ -3,6 +3,8 @@ package rest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -240,6 +242,27 @@ func TestBounds(t *testing.T) {
 		}
 		if len(errs) != 1 || errs[0].Field != "spec.replicas" || errs[0].Detail != tc.want {
 			t.Errorf("%s: %v, want %q", name, errs, tc.want)
+		}
+	}
+}
+
+func TestBoundsByHostname(t *testing.T) {
+	for name, tc := range map[string]struct {
+		prefix int
+		max    int32
+		want   int32
+	}{
+		"room for all":            {57, 20000, 20000},
+		"for all but five digits": {58, 20000, 10000},
+		"for one digit":           {61, 20000, 10},
+		"for one digit, of few":   {61, 11, 10},
+		"few":                     {61, 10, 10},
+		"for the first alone":     {62, 20000, 1},
+	} {
+		b := Bounds{Max: tc.max, MaxOf: "the most"}
+		b.LimitByHostname(func(index int32) string { return fmt.Sprintf("%s-%d", strings.Repeat("x", tc.prefix), index) })
+		if b.Max != tc.want || (b.MaxOf == "the most") != (tc.want == tc.max) {
+			t.Errorf("%s: %+v, want %d", name, b, tc.want)
 		}
 	}
 }

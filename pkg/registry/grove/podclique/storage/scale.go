@@ -9,6 +9,7 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/apis/grove/validation"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
 	internalrest "github.com/copse-dev/copse/pkg/registry/internal/rest"
 )
 
@@ -36,5 +37,6 @@ func bounds(_ context.Context, clique *grove.PodClique) (internalrest.Bounds, er
 	if config := clique.Spec.AutoScalingConfig; config != nil {
 		b.Max, b.MaxOf = config.MaxReplicas, "spec.autoScalingConfig.maxReplicas"
 	}
+	b.LimitByHostname(func(index int32) string { return naming.Hostname(clique.Name, index) })
 	return b, nil
 }

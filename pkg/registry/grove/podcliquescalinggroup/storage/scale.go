@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,11 +49,35 @@ func bounds(ctx context.Context, group *grove.PodCliqueScalingGroup, sets rest.G
 	replica, _ := labels.ParseIndex(group.Labels[labels.ReplicaIndex])
 	for i := range pcs.Spec.Template.PodCliqueScalingGroups {
 		config := &pcs.Spec.Template.PodCliqueScalingGroups[i]
-		if config.ScaleConfig != nil && naming.ScalingGroup(pcs.Name, replica, config.Name) == group.Name {
-			b.Max, b.MaxOf = config.ScaleConfig.MaxReplicas, fmt.Sprintf("scaleConfig.maxReplicas of %s in PodCliqueSet %s", config.Name, pcs.Name)
+		if naming.ScalingGroup(pcs.Name, replica, config.Name) == group.Name {
+			limit(&b, pcs, replica, config)
 		}
 	}
 	return b, nil
+}
+
+// limit lowers the bounds to what the template of a group allows: what its autoscaler may
+// do, or as many copies as their pods allow, and no host name that is too long.
+func limit(b *internalrest.Bounds, pcs *grove.PodCliqueSet, replica int32, config *grove.PodCliqueScalingGroupConfig) {
+	var pods int64
+	var members []*grove.PodCliqueTemplateSpec
+	for i := range pcs.Spec.Template.Cliques {
+		if clique := &pcs.Spec.Template.Cliques[i]; slices.Contains(config.CliqueNames, clique.Name) {
+			members = append(members, clique)
+			pods += int64(clique.Spec.Replicas)
+		}
+	}
+	switch {
+	case config.ScaleConfig != nil:
+		b.Max, b.MaxOf = config.ScaleConfig.MaxReplicas, fmt.Sprintf("scaleConfig.maxReplicas of %s in PodCliqueSet %s", config.Name, pcs.Name)
+	case pods > 1:
+		b.Max, b.MaxOf = int32(validation.MaxPodsPerSet/pods), fmt.Sprintf("%d pods in each copy, of at most %d in a set", pods, validation.MaxPodsPerSet)
+	}
+	for _, clique := range members {
+		b.LimitByHostname(func(index int32) string {
+			return naming.Hostname(naming.MemberClique(pcs.Name, replica, config.Name, index, clique.Name), max(clique.Spec.Replicas-1, 0))
+		})
+	}
 }
 
 // setOf returns the set that controls a group, or nil when there is none.
