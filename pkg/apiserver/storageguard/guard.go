@@ -74,6 +74,9 @@ type Guard struct {
 	// history than its successor.
 	last    *Reading
 	changed bool
+	// unnamed says that etcd had no identity when this process looked first: there was no
+	// record to lose.
+	unnamed bool
 	// read and record are what was last read of the ConfigMap.
 	read      *corev1.ConfigMap
 	record    Record
@@ -196,20 +199,10 @@ func (g *Guard) check(ctx context.Context, lifetime time.Duration) error {
 }
 
 func (g *Guard) try(ctx context.Context, lifetime time.Duration) error {
-	reading, err := g.etcd.read(ctx)
+	reading, err := g.compare(ctx, lifetime)
 	if err != nil {
 		return err
 	}
-	if err := g.readRecord(ctx, lifetime); err != nil {
-		return err
-	}
-	if reading.ID == "" && g.record.ID != "" {
-		// Another server may have given etcd its identity, and recorded it, after the reading.
-		if reading, err = g.etcd.read(ctx); err != nil {
-			return err
-		}
-	}
-	g.follow(reading)
 	situation := Situation{Reading: reading, Record: g.record, Memory: g.memory, Evidence: g.recentEvidence(), ConfigMap: g.configMap}
 	decision := Decide(situation)
 	// What was found a while ago keeps the server shut, and never opens it.
@@ -224,47 +217,18 @@ func (g *Guard) try(ctx context.Context, lifetime time.Duration) error {
 			return err
 		}
 		// That takes its time, and waits for an etcd that is away: the owners may be of another
-		// one than was read before.
-		if reading, err = g.etcd.read(ctx); err != nil {
+		// one than was read before, and another server may have been the first to record.
+		if reading, err = g.compare(ctx, 0); err != nil {
 			return err
 		}
-		if g.follow(reading); g.changed {
+		if g.changed {
 			g.end()
 			return nil
 		}
-		situation.Reading = reading
+		situation.Reading, situation.Record = reading, g.record
 		decision = Decide(situation)
 	}
 	return g.act(ctx, reading, decision)
-}
-
-// follow notices when one reading cannot be of the same history as the one before. The
-// server's watch caches may then hold what is not in etcd, or lack what is, for ever.
-func (g *Guard) follow(reading Reading) {
-	if g.last != nil && !reading.follows(*g.last) {
-		g.changed = true
-	}
-	g.last = &reading
-}
-
-// readRecord reads the ConfigMap unless that was done just now. A server that was open
-// goes on with what it read last (D25).
-func (g *Guard) readRecord(ctx context.Context, lifetime time.Duration) error {
-	now := g.clock.Now()
-	if !g.readAt.IsZero() && now.Sub(g.readAt) < lifetime {
-		return nil
-	}
-	configMap, record, err := g.cluster.readRecord(ctx)
-	switch {
-	case err == nil:
-		g.read, g.record = configMap, record
-	case !g.memory.Verified:
-		return err
-	default:
-		klog.V(2).InfoS("The storage guard goes on with what it last read", "err", err)
-	}
-	g.readAt = now
-	return nil
 }
 
 func (g *Guard) recentEvidence() *Evidence {
@@ -316,8 +280,11 @@ func (g *Guard) act(ctx context.Context, reading Reading, decision Decision) err
 		klog.InfoS("The storage has an identity now", "id", current.ID, "configMap", g.configMap)
 		return g.open(current)
 	case Recreate:
-		g.events.warn("StorageRecordRecreated",
-			fmt.Sprintf("There was no record of the storage; it is recorded now as found in etcd, with the identity %s. Without the record a wrong etcd is noticed late, or not at all.", reading.ID))
+		// Without a record another server may have given etcd its identity just now.
+		if g.memory.Verified || !g.unnamed {
+			g.events.warn("StorageRecordRecreated",
+				fmt.Sprintf("There was no record of the storage; it is recorded now as found in etcd, with the identity %s. Without the record a wrong etcd is noticed late, or not at all.", reading.ID))
+		}
 		if err := g.write(ctx, Record{ID: reading.ID, Revision: g.highest(reading), Accepted: g.record.Accepted}); err != nil {
 			return err
 		}
