@@ -4259,7 +4259,7 @@ func schema_pkg_apis_scheduler_v1alpha1_PodGroupSpec(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"minMember": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minMember is how many pods have to be scheduled together. Defaults to 1 when neither minSubGroup is set.",
+							Description: "minMember is how many pods have to be scheduled together. Defaults to 1 unless minSubGroup is set, which takes the place of that default when it comes later.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

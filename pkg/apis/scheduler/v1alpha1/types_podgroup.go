@@ -46,8 +46,8 @@ const (
 
 // PodGroupSpec is the wanted state of a PodGroup, with the field names of seed 004.
 type PodGroupSpec struct {
-	// minMember is how many pods have to be scheduled together. Defaults to 1 when
-	// neither minSubGroup is set.
+	// minMember is how many pods have to be scheduled together. Defaults to 1
+	// unless minSubGroup is set, which takes the place of that default when it comes later.
 	// +optional
 	MinMember *int32 `json:"minMember,omitempty"`
 	// minSubGroup is how many top subgroups have to be scheduled together. Excludes minMember.

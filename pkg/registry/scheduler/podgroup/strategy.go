@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/copse-dev/copse/pkg/apis/scheduler"
@@ -54,13 +55,26 @@ func (*Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	group.Status = scheduler.PodGroupStatus{}
 }
 
-// PrepareForUpdate keeps the status, and raises the generation when the spec changes.
+// PrepareForUpdate keeps the status, lets minSubGroup take the default's place, and raises
+// the generation when the spec changes.
 func (*Strategy) PrepareForUpdate(_ context.Context, obj, oldObj runtime.Object) {
 	group, old := obj.(*scheduler.PodGroup), oldObj.(*scheduler.PodGroup)
 	group.Status = old.Status
 	group.Generation = old.Generation
+	replaceDefaultMinimum(&group.Spec, &old.Spec)
 	if !apiequality.Semantic.DeepEqual(group.Spec, old.Spec) {
 		group.Generation++
+	}
+}
+
+// replaceDefaultMinimum lets minSubGroup take the place of a minMember that is stored and
+// was defaulted: an apply or a patch that adds minSubGroup keeps it, and nobody gave it. One
+// that was given as 1 goes too. It is stored like the default, and a PUT sends either back,
+// so that the two cannot be told apart.
+func replaceDefaultMinimum(spec, old *scheduler.PodGroupSpec) {
+	if spec.MinSubGroup != nil && old.MinSubGroup == nil &&
+		ptr.Deref(spec.MinMember, 0) == schedulerv1alpha1.DefaultMinMember && ptr.Deref(old.MinMember, 0) == schedulerv1alpha1.DefaultMinMember {
+		spec.MinMember = nil
 	}
 }
 
