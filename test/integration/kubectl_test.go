@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +177,64 @@ func TestApplyingTheSameManifestAgainWritesNothing(t *testing.T) {
 			if len(flags) == 0 {
 				contains(t, out, "unchanged")
 			}
+			ns.Kubectl("delete", "pcs", "llm", "--timeout=60s")
+		})
+	}
+}
+
+// The server stores a default for minMember, which nobody's manifest names: it must not stand
+// in the way of minSubGroup, and comes back.
+func TestAPodGroupIsAppliedWithAnotherKindOfMinimum(t *testing.T) {
+	ns := cluster.Namespace(t)
+	const group = `
+apiVersion: scheduler.grove.io/v1alpha1
+kind: PodGroup
+metadata: {name: mine}
+spec: {queue: team`
+	const members, subGroups = group + "}\n", group + ", minSubGroup: 1, subGroups: [{name: a, minMember: 1}]}\n"
+	for name, flags := range map[string][]string{"client side": nil, "server side": {"--server-side"}} {
+		t.Run(name, func(t *testing.T) {
+			for _, step := range []struct{ manifest, want string }{{members, "1/"}, {subGroups, "/1"}, {subGroups, "/1"}, {members, "1/"}} {
+				ns.Apply(step.manifest, flags...)
+				if got := ns.Kubectl("get", "podgroups.scheduler.grove.io", "mine", "-o", "jsonpath={.spec.minMember}/{.spec.minSubGroup}"); got != step.want {
+					t.Errorf("minMember/minSubGroup is %s, want %s", got, step.want)
+				}
+			}
+			ns.Apply(strings.Replace(members, "team}", "team, minMember: 2}", 1), flags...)
+			contains(t, ns.ApplyFails(strings.Replace(subGroups, "minSubGroup", "minMember: 2, minSubGroup", 1), flags...), "excludes minMember")
+			ns.Kubectl("delete", "podgroups.scheduler.grove.io", "mine")
+		})
+	}
+}
+
+// A delay that no manifest names, as that of --default-termination-delay, outlasts applies.
+func TestATerminationDelayEndsWithAReplaceOrAnExplicitNull(t *testing.T) {
+	ns := cluster.Namespace(t)
+	null := strings.Replace(inference, "  template:\n", "  template:\n    terminationDelay: null\n", 1)
+	delay := func(step, want string) {
+		t.Helper()
+		if got := ns.Kubectl("get", "pcs", "llm", "-o", "jsonpath={.spec.template.terminationDelay}"); got != want {
+			t.Errorf("after %s the delay is %q, want %q", step, got, want)
+		}
+	}
+	for name, flags := range map[string][]string{"client side": nil, "server side": {"--server-side"}} {
+		t.Run(name, func(t *testing.T) {
+			ns.Apply(inference, flags...)
+			give := func() {
+				ns.Kubectl("patch", "pcs", "llm", "--type=merge", "-p", `{"spec":{"template":{"terminationDelay":"4h"}}}`)
+			}
+			give()
+			ns.Apply(strings.Replace(inference, "replicas: 1", "replicas: 2", 1), flags...)
+			delay("an apply without the field", "4h0m0s")
+			ns.Apply(null, append(flags, "--force-conflicts="+strconv.FormatBool(len(flags) > 0))...)
+			delay("an apply of null", "")
+			give()
+			file := filepath.Join(t.TempDir(), "set.yaml")
+			if err := os.WriteFile(file, []byte(inference), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ns.Kubectl("replace", "-f", file)
+			delay("a replace without the field", "")
 			ns.Kubectl("delete", "pcs", "llm", "--timeout=60s")
 		})
 	}

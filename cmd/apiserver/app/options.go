@@ -88,7 +88,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	copse.StringVar(&o.StorageGuardNamespace, "storage-guard-namespace", o.StorageGuardNamespace,
 		"Namespace of the ConfigMap "+storageguard.ConfigMapName+", by which the server knows its etcd again. It answers no request when etcd is another one, or older than it was.")
 	copse.DurationVar(&o.DefaultTerminationDelay, "default-termination-delay", o.DefaultTerminationDelay,
-		"terminationDelay of new inference PodCliqueSets that name none. 0 leaves gang termination off for them. It acts on creation only: an update without the field switches a delay given by this flag off.")
+		"terminationDelay of new inference PodCliqueSets that name none. 0 leaves gang termination off for them. It acts on creation only: a replace without the field, or terminationDelay: null, switches a delay given by this flag off.")
 	o.ServerRun.AddUniversalFlags(groups.FlagSet("generic"))
 	o.Recommended.AddFlags(groups.FlagSet("recommended"))
 	logsapi.AddFlags(o.Logs, groups.FlagSet("logs"))
