@@ -23,9 +23,10 @@ func tfJob(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.
 	return allReplicas(owner, "tfReplicaSpecs"), nil
 }
 
-// xgboostJob groups the pods of an XGBoost job, of which all are needed.
+// xgboostJob groups the pods of an XGBoost job, of which all are needed. It may have no more
+// than a master, as its operator has it.
 func xgboostJob(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
-	return allReplicas(owner, "xgbReplicaSpecs", "Master", "Worker"), nil
+	return allReplicas(owner, "xgbReplicaSpecs", "Master"), nil
 }
 
 // jaxJob groups the pods of a JAX job, of which all are needed.
@@ -45,7 +46,7 @@ func replicasOf(owner fields.Fields, specs string, required ...string) (byType m
 	types := owner.At("spec", specs)
 	for _, name := range required {
 		if !types.At(name).Exists() {
-			types.Report(field.Required(types.Path(name), "pods of this type do the work"))
+			types.Report(field.Required(types.Path(name), "no such job goes without pods of this type"))
 		}
 	}
 	byType = map[string]int64{}

@@ -58,7 +58,11 @@ func TestTrainingJobs(t *testing.T) {
 		},
 		"XGBoostJob without workers": {
 			objects: kubeflowJob("XGBoostJob", "{xgbReplicaSpecs: {Master: {replicas: 1}}}", "", "{}"),
-			want:    map[string]string{"train-pod": "error: XGBoostJob train: spec.xgbReplicaSpecs.Worker: Required value: pods of this type do the work"},
+			want:    map[string]string{"train-pod": "pg-train of XGBoostJob/train, 1; train"},
+		},
+		"XGBoostJob without a master": {
+			objects: kubeflowJob("XGBoostJob", "{xgbReplicaSpecs: {Worker: {replicas: 1}}}", "", "{}"),
+			want:    map[string]string{"train-pod": "error: XGBoostJob train: spec.xgbReplicaSpecs.Master: Required value: no such job goes without pods of this type"},
 		},
 		"JAXJob": {
 			objects: kubeflowJob("JAXJob", "{jaxReplicaSpecs: {Worker: {replicas: 4}}}", "", "{}"),
@@ -66,7 +70,7 @@ func TestTrainingJobs(t *testing.T) {
 		},
 		"JAXJob without workers": {
 			objects: kubeflowJob("JAXJob", "{jaxReplicaSpecs: {}}", "", "{}"),
-			want:    map[string]string{"train-pod": "error: JAXJob train: spec.jaxReplicaSpecs.Worker: Required value: pods of this type do the work"},
+			want:    map[string]string{"train-pod": "error: JAXJob train: spec.jaxReplicaSpecs.Worker: Required value: no such job goes without pods of this type"},
 		},
 		"an older version": {
 			objects: strings.ReplaceAll(kubeflowJob("TFJob", "{tfReplicaSpecs: {Worker: {replicas: 4}}}", "", "{}"), "kubeflow.org/v1", "kubeflow.org/v1beta2"),
@@ -152,7 +156,15 @@ spec: {slotsPerWorker: 1, ` + spec + ` mpiReplicaSpecs: {Launcher: {replicas: 1}
 		},
 		"no workers": {
 			objects: kubeflowJob("MPIJob", "{mpiReplicaSpecs: {Launcher: {}}}", "", "{}"),
-			want:    map[string]string{"train-pod": "error: MPIJob train: spec.mpiReplicaSpecs.Worker: Required value: pods of this type do the work"},
+			want:    map[string]string{"train-pod": "pg-train of MPIJob/train, 1; train"},
+		},
+		"no workers, and a launcher that waits for all of them": {
+			objects: kubeflowJob("MPIJob", "{launcherCreationPolicy: WaitForWorkersReady, mpiReplicaSpecs: {Launcher: {}}}", "", "{training.kubeflow.org/job-name: train, training.kubeflow.org/job-role: launcher}"),
+			want:    map[string]string{"train-pod": "pg-train of MPIJob/train, 1; train"},
+		},
+		"no launcher": {
+			objects: kubeflowJob("MPIJob", "{mpiReplicaSpecs: {Worker: {replicas: 2}}}", "", "{}"),
+			want:    map[string]string{"train-pod": "error: MPIJob train: spec.mpiReplicaSpecs.Launcher: Required value: no such job goes without pods of this type"},
 		},
 	})
 }

@@ -16,10 +16,11 @@ import (
 const mpiLauncher = "Launcher"
 
 // mpiJob groups the launcher and the workers of an MPI job, of which all are needed unless
-// it asks for less (seed 004). A launcher that is made when the workers are ready does not
-// count before: they would wait for it, and it for them.
+// it asks for less (seed 004). It may have no more than a launcher, as its operator has it. A
+// launcher that is made when the workers are ready does not count before: they would wait for
+// it, and it for them.
 func mpiJob(ctx context.Context, in podgrouper.Input, owner fields.Fields, reader client.Reader) (podgrouper.Shape, error) {
-	byType, total := replicasOf(owner, "mpiReplicaSpecs", mpiLauncher, "Worker")
+	byType, total := replicasOf(owner, "mpiReplicaSpecs", mpiLauncher)
 	asked, atOnce := minAvailable(owner, total), total
 	if owner.String("spec", "launcherCreationPolicy") == "WaitForWorkersReady" {
 		launched, err := hasLauncher(ctx, in, reader)

@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +16,8 @@ const (
 	rayGroup         = "ray.io/group"
 	rayPriorityClass = "ray.io/priority-class-name"
 	rayHead          = "headgroup"
+	rayNodeType      = "ray.io/node-type"
+	rayCleanUp       = "redis-cleanup"
 )
 
 // RayCluster groups the head and the workers of a Ray cluster, with a subgroup for each
@@ -29,9 +32,17 @@ func (RayCluster) Kinds() []schema.GroupKind {
 	return []schema.GroupKind{{Group: "ray.io", Kind: "RayCluster"}}
 }
 
+// isCleanUp says that a pod of a cluster empties its Redis, after the head and the workers have
+// gone: it must wait for none of them.
+func isCleanUp(pod *corev1.Pod) bool { return pod.Labels[rayNodeType] == rayCleanUp }
+
 // Identify says in which group of the cluster a pod is, by the label that KubeRay puts on it.
 func (RayCluster) Identify(in podgrouper.Input) (podgrouper.Membership, error) {
 	membership := podgrouper.Membership{PriorityClassName: podgrouper.TrainPriorityClass, OwnerPriorityClassName: in.Owner.Labels[rayPriorityClass]}
+	if isCleanUp(in.Pod) {
+		membership.PerPod = true
+		return membership, nil
+	}
 	if group := in.Pod.Labels[rayGroup]; group != "" {
 		membership.SubGroup = podgrouper.SubGroupName(group)
 	} else {
@@ -41,7 +52,10 @@ func (RayCluster) Identify(in podgrouper.Input) (podgrouper.Membership, error) {
 }
 
 // Describe counts the head and the workers.
-func (RayCluster) Describe(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
+func (RayCluster) Describe(_ context.Context, in podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
+	if isCleanUp(in.Pod) {
+		return podgrouper.Shape{MinMember: ptr.To[int64](1)}, nil
+	}
 	autoscaled := owner.True("spec", "enableInTreeAutoscaling")
 	needed, atOnce := int64(1), int64(1)
 	var shape podgrouper.Shape

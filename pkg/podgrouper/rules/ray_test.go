@@ -17,6 +17,14 @@ spec: {headGroupSpec: {template: {metadata: {annotations: {kai.scheduler/topolog
 `
 }
 
+// cleanUp is what KubeRay makes when the cluster is deleted, after the pods of the cluster have
+// gone: the pod has the labels of a head but for its type.
+const cleanUp = `---
+{apiVersion: batch/v1, kind: Job, metadata: {name: ray-redis-cleanup}, under: RayCluster/ray, spec: {}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: ray-redis-cleanup-x, labels: {ray.io/cluster: ray, ray.io/node-type: redis-cleanup, ray.io/group: headgroup}}, under: Job/ray-redis-cleanup, spec: {}}
+`
+
 func TestRay(t *testing.T) {
 	const head = "headgroup 1 on dc:zone:"
 	const gpus = "gpu-group-oab3a2bs"
@@ -64,6 +72,17 @@ func TestRay(t *testing.T) {
 		"ours counts more than Ray's": {
 			objects: rayCluster("workerGroupSpecs: []", ", labels: {ray.io/priority-class-name: high, priorityClassName: build}"),
 			want:    map[string]string{"ray-head": "pg-ray of RayCluster/ray, 1; build; " + head + "; in headgroup"},
+		},
+		"the pod that empties Redis waits for none of those that are gone": {
+			objects: rayCluster("workerGroupSpecs: [{groupName: GPU_group, replicas: 2}]", ", labels: {ray.io/priority-class-name: high}") + cleanUp,
+			want: map[string]string{
+				"ray-redis-cleanup-x": "pg-ray-redis-cleanup-x of Pod/ray-redis-cleanup-x, 1; high",
+				"ray-head":            "pg-ray of RayCluster/ray, 3; high; " + head + "; " + gpus + " 2; in headgroup",
+			},
+		},
+		"nor is it hindered by what is wrong with them": {
+			objects: rayCluster("workerGroupSpecs: [{groupName: cpu, numOfHosts: none}]", "") + cleanUp,
+			want:    map[string]string{"ray-redis-cleanup-x": "pg-ray-redis-cleanup-x of Pod/ray-redis-cleanup-x, 1; train"},
 		},
 		"a mistake names the field": {
 			objects: rayCluster("workerGroupSpecs: [{groupName: GPU_group, replicas: 2}, {groupName: cpu, numOfHosts: none}]", ""),
