@@ -27,7 +27,7 @@ func (g *Grouper) decide(pod *corev1.Pod, chain owners.Chain) (decision, error) 
 	}
 	rule, in := g.registry.place(chain.Owners, g.passedOver)
 	in.Pod = pod
-	d.rule, d.settings = rule, &settings{Input: in, options: g.options}
+	d.rule, d.settings = rule, &settings{Input: in, options: g.options, backEnd: g.BackEnd(pod)}
 	for _, note := range chain.Notes {
 		d.settings.note(string(note.Reason), "%s", note.Message)
 	}

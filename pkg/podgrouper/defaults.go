@@ -31,14 +31,10 @@ type Options struct {
 	Schedulers map[string]BackEnd
 	// ExemptNamespaces are left alone, as kube-system always is.
 	ExemptNamespaces sets.Set[string]
-	// Keys that the installation has chosen.
-	Keys Keys
 	// Kinds have configured defaults.
 	Kinds map[schema.GroupKind]KindDefaults
 	// PassedOver are kinds that only order the work of those below them.
 	PassedOver []schema.GroupKind
-	// DefaultQueue is the queue of groups that ask for none.
-	DefaultQueue string
 	// PriorityClasses of the cluster; nil when there are none.
 	PriorityClasses PriorityClasses
 }

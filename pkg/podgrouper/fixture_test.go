@@ -75,7 +75,6 @@ func newWorld() *world {
 			Schedulers:      map[string]BackEnd{"default-scheduler": Native, "kai-scheduler": KAI},
 			PassedOver:      []schema.GroupKind{{Group: "example.com", Kind: "Flow"}},
 			Kinds:           map[schema.GroupKind]KindDefaults{},
-			DefaultQueue:    "default-queue",
 			PriorityClasses: clusterClasses{names: []string{"train", "a", "b", "c", "d", "e"}},
 		},
 	}

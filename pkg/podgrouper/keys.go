@@ -3,11 +3,11 @@ package podgrouper
 // Labels and annotations by which people steer how their pods are grouped. Where KAI has
 // one it is KAI's, so that workloads need no change.
 const (
-	// QueueLabel names the queue; the key can be configured.
+	// QueueLabel names the queue.
 	QueueLabel = "kai.scheduler/queue"
 	// ProjectLabel names the project, whose queue in a node pool is "<project>-<pool>".
 	ProjectLabel = "project"
-	// NodePoolLabel names the node pool; the key can be configured.
+	// NodePoolLabel names the node pool; so does a node selector of this key.
 	NodePoolLabel = "kai.scheduler/node-pool"
 	// PriorityClassLabel names the PriorityClass.
 	PriorityClassLabel = "priorityClassName"
@@ -56,27 +56,6 @@ const (
 	InferencePriorityClass = "inference"
 )
 
-// Keys are the keys that an installation may choose.
-type Keys struct {
-	// Queue is the key of the label that names the queue; empty for QueueLabel.
-	Queue string
-	// NodePool is the key of the label, and of the node selector, that names the node pool;
-	// empty for NodePoolLabel.
-	NodePool string
-}
-
-// QueueKey is the key of the label that names the queue.
-func (k Keys) QueueKey() string {
-	if k.Queue == "" {
-		return QueueLabel
-	}
-	return k.Queue
-}
-
-// NodePoolKey is the key of the label, and of the node selector, that names the node pool.
-func (k Keys) NodePoolKey() string {
-	if k.NodePool == "" {
-		return NodePoolLabel
-	}
-	return k.NodePool
-}
+// DefaultQueue is KAI's own queue of workloads that name none: it places no group without a
+// queue.
+const DefaultQueue = "default-queue"

@@ -42,6 +42,7 @@ func (in Input) ownerLevels() []level {
 type settings struct {
 	Input
 	options Options
+	backEnd BackEnd
 	notes   []Note
 }
 
@@ -110,19 +111,20 @@ func (s *settings) minMember() *int32 {
 }
 
 func (s *settings) nodePool() string {
-	if pool := s.label(s.options.Keys.NodePoolKey(), func(string) string { return "" }); pool != "" {
+	if pool := s.label(NodePoolLabel, func(string) string { return "" }); pool != "" {
 		return pool
 	}
-	if pool := s.Pod.Spec.NodeSelector[s.options.Keys.NodePoolKey()]; pool != "" {
+	if pool := s.Pod.Spec.NodeSelector[NodePoolLabel]; pool != "" {
 		return pool
 	}
 	return configured(s, func(d KindDefaults) string { return d.NodePool })
 }
 
-// queue is the one that is named, or the one that the project has in its node pool.
+// queue is the one that is named, or the one that the project has in its node pool. Other
+// schedulers than KAI know no queues, and have no default one.
 func (s *settings) queue(nodePool string) string {
 	for _, level := range s.levels() {
-		if queue := level.labels[s.options.Keys.QueueKey()]; queue != "" && s.passes(level.what, "label "+s.options.Keys.QueueKey(), queue, subdomain) {
+		if queue := level.labels[QueueLabel]; queue != "" && s.passes(level.what, "label "+QueueLabel, queue, subdomain) {
 			return queue
 		}
 		project := level.labels[ProjectLabel]
@@ -140,7 +142,10 @@ func (s *settings) queue(nodePool string) string {
 	if queue := configured(s, func(d KindDefaults) string { return d.Queue }); queue != "" {
 		return queue
 	}
-	return s.options.DefaultQueue
+	if s.backEnd == KAI {
+		return DefaultQueue
+	}
+	return ""
 }
 
 func (s *settings) preemptibility() string {

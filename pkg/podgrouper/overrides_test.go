@@ -69,12 +69,12 @@ func settingsToTry() map[string]setting {
 	return map[string]setting{
 		"queue": {
 			at:     label(QueueLabel, func(d *KindDefaults, value string) { d.Queue = value }),
-			values: names, wrong: "No_Queue", byDefault: "default-queue",
+			values: names, wrong: "No_Queue",
 			got: func(g *Group) string { return g.Queue },
 		},
 		"project": {
 			at:     label(ProjectLabel, func(d *KindDefaults, value string) { d.Queue = value }),
-			values: names, wrong: "No_Queue", byDefault: "default-queue",
+			values: names, wrong: "No_Queue",
 			got: func(g *Group) string { return g.Queue },
 		},
 		"priority class": {
@@ -208,7 +208,7 @@ func TestQueueOfAProject(t *testing.T) {
 		"in one of the node selector":     {func(w *world) { w.pod.Spec.NodeSelector = map[string]string{NodePoolLabel: "h100"} }, "team-h100"},
 		"a queue beside it":               {func(w *world) { w.owners[0].Labels[QueueLabel] = "fast"; w.pod.Labels[NodePoolLabel] = "h100" }, "fast"},
 		"a queue of what counts less":     {func(w *world) { w.pod.Labels[QueueLabel] = "fast" }, "team"},
-		"a node pool that makes no queue": {func(w *world) { w.pod.Labels[NodePoolLabel] = "H_100" }, "default-queue"},
+		"a node pool that makes no queue": {func(w *world) { w.pod.Labels[NodePoolLabel] = "H_100" }, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -222,14 +222,16 @@ func TestQueueOfAProject(t *testing.T) {
 	}
 }
 
-func TestKeysCanBeChosen(t *testing.T) {
-	w := newWorld()
-	w.options.Keys = Keys{Queue: "example.com/queue", NodePool: "example.com/pool"}
-	owner := w.under("Gang", "gang")
-	owner.Labels["example.com/queue"], owner.Labels["example.com/pool"] = "fast", "h100"
-	owner.Labels[QueueLabel], owner.Labels[NodePoolLabel] = "slow", "a100"
-	if group := w.describe(t); group.Queue != "fast" || group.NodePool != "h100" {
-		t.Errorf("queue %q, node pool %q", group.Queue, group.NodePool)
+// KAI places no group without a queue; with another scheduler one would be a wish that it
+// cannot follow.
+func TestTheDefaultQueueIsOfKAI(t *testing.T) {
+	for scheduler, want := range map[string]string{"kai-scheduler": "default-queue", "default-scheduler": "", "": ""} {
+		w := newWorld()
+		w.under("Gang", "gang")
+		w.pod.Spec.SchedulerName = scheduler
+		if got := w.describe(t).Queue; got != want {
+			t.Errorf("scheduler %q: queue %q, want %q", scheduler, got, want)
+		}
 	}
 }
 

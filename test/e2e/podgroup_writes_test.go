@@ -143,6 +143,35 @@ func (n grouped) versions() map[string]string {
 	return out
 }
 
+// KAI places no group without a queue, and its own grouper leaves pods alone that are in one of
+// ours: where nobody asks for a queue, it is KAI's own.
+func TestPodsOfKAIThatAskForNoQueue(t *testing.T) {
+	ns := groupedNamespace(t)
+	ns.installKAI()
+	uid := ns.gang("bert", "", "{replicas: many}")
+	ns.create(ungrouped("bert-0", "bert", uid, func(pod *corev1.Pod) { pod.Spec.SchedulerName = "kai-scheduler" }))
+	queue := func(name, want string) {
+		ns.Eventually(30*time.Second, func(context.Context) error {
+			got, err := ns.TryKubectl("get", "podgroups.scheduling.run.ai", name, "-o", `jsonpath={.spec.queue},{.metadata.labels.kai\.scheduler/queue}`)
+			if err == nil && got != want {
+				err = fmt.Errorf("queue %q, want %q", got, want)
+			}
+			return err
+		})
+	}
+	// The workload makes no sense yet, and its pods wait.
+	queue(nameOf("bert", uid), ",")
+	ns.Kubectl("patch", "gangs.podgroups.example.com", "bert", "--type=merge", "-p", `{"spec":{"replicas":1}}`)
+	queue(nameOf("bert", uid), "default-queue,default-queue")
+
+	ns.Apply("apiVersion: scheduler.grove.io/v1alpha1\nkind: PodGroup\nmetadata: {name: mine}\nspec: {minMember: 1}\n")
+	ns.create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{podgrouper.PodGroupAnnotation: "mine"}},
+		Spec:       corev1.PodSpec{SchedulerName: "kai-scheduler", Containers: []corev1.Container{{Name: "main", Image: "example.com/main"}}},
+	})
+	queue("mine", "default-queue,")
+}
+
 // KAI's pods are put into their group when they are there, with one patch each, and the
 // group is KAI's own object.
 func TestPodsOfKAI(t *testing.T) {

@@ -122,7 +122,7 @@ func stray(group *podgrouper.Group, name string) *podgrouper.Group {
 
 // apply writes the PodGroup that is wanted, unless it is as it should be.
 func (r *Reconciler) apply(ctx context.Context, store store, s *state) error {
-	wanted := desired.PodGroup(s.described, podgrouper.Keys{}, s.group)
+	wanted := desired.PodGroup(s.described, withQueue(s))
 	hash, err := hashOf(s.described)
 	if err != nil {
 		return err
@@ -144,6 +144,19 @@ func (r *Reconciler) apply(ctx context.Context, store store, s *state) error {
 		r.Recorder.Eventf(applied, nil, eventType(note.Reason), note.Reason, "Group", "%s", note.Message)
 	}
 	return nil
+}
+
+// withQueue is the PodGroup that there is. One of KAI's without a queue, such as one that was
+// made before its workload said what it needs, gets the workload's: KAI never places it
+// without, so that is nobody's wish.
+func withQueue(s *state) *schedulerv1alpha1.PodGroup {
+	if s.group == nil || s.backEnd != podgrouper.KAI || s.group.Spec.Queue != "" {
+		return s.group
+	}
+	out := s.group.DeepCopy()
+	out.Spec.Queue = s.described.Queue
+	metav1.SetMetaDataLabel(&out.ObjectMeta, podgrouper.QueueLabel, s.described.Queue)
+	return out
 }
 
 // eventType is Normal for what is as its user made it, and no mistake.

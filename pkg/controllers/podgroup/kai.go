@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -127,7 +128,9 @@ func (k *kai) copyGroup(ctx context.Context, s *state) ([]schedulerv1alpha1.Sche
 	if live != nil && (live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, s.group)) {
 		return nil, nil
 	}
-	text, err := json.Marshal(s.group.Spec)
+	asked := s.group.Spec.DeepCopy()
+	asked.Queue = cmp.Or(asked.Queue, s.group.Labels[podgrouper.QueueLabel], podgrouper.DefaultQueue)
+	text, err := json.Marshal(asked)
 	if err != nil {
 		return nil, fmt.Errorf("copy PodGroup %s: %w", s.key.Name, err)
 	}

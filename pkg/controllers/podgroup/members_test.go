@@ -175,6 +175,57 @@ func TestAWorkloadOfKAIThatMakesNoSenseOnceMoreIsToldOnceMore(t *testing.T) {
 	}
 }
 
+// KAI places no group without a queue. One that was made before its workload said what it needs
+// gets it with the rest; a queue that somebody has set stays.
+func TestAGroupOfKAIWithoutAQueueGetsOne(t *testing.T) {
+	ofKAI := func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil }
+	for label, want := range map[string]string{"": "default-queue", "research": "research"} {
+		owner := gang("many")
+		owner.SetLabels(map[string]string{podgrouper.QueueLabel: label})
+		w := newWorld(t, enabled(), owner, pod("a", ofKAI))
+		w.kai.served = true
+		queue := func() string {
+			w.pass(group().Name)
+			theirs, err := (&kaiStore{client: w.Writer, live: w.Live}).get(t.Context(), group())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if named := theirs.Labels[podgrouper.QueueLabel]; named != theirs.Spec.Queue {
+				t.Errorf("label %q, queue %q", named, theirs.Spec.Queue)
+			}
+			return theirs.Spec.Queue
+		}
+		expect(t, "queue while it waits", "", queue())
+		w.setMinimum(int64(1))
+		w.reader.forget(gang(nil).GroupVersionKind().GroupKind(), "ns", "bert")
+		expect(t, "queue of the group", want, queue())
+		expect(t, "writes of the next pass", []string(nil), w.pass(group().Name))
+	}
+}
+
+// A PodGroup of a user's own is nobody's to change, so the queue is in KAI's copy.
+func TestTheQueueOfAPodGroupForKAIThatWasMadeByHand(t *testing.T) {
+	for _, tc := range []struct{ spec, label, want string }{{"", "", "default-queue"}, {"", "research", "research"}, {"mine", "research", "mine"}} {
+		byHand := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "mine-uid"}, Spec: schedulerv1alpha1.PodGroupSpec{Queue: tc.spec}}
+		if tc.label != "" {
+			byHand.Labels = map[string]string{podgrouper.QueueLabel: tc.label}
+		}
+		w := newWorld(t, enabled(), byHand, pod("a", func(p *corev1.Pod) {
+			p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil
+			p.Annotations = map[string]string{podgrouper.PodGroupAnnotation: "mine"}
+		}))
+		w.kai.served = true
+		w.pass("mine")
+		theirs, err := (&kaiStore{client: w.Writer, live: w.Live}).get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "mine"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "queue of KAI's", tc.want, theirs.Spec.Queue)
+		expect(t, "queue of the user's", tc.spec, w.live("mine").Spec.Queue)
+		expect(t, "writes of the next pass", []string(nil), w.pass("mine"))
+	}
+}
+
 // Where the group of KAI's pods is does not depend on a mark, which can be copied to any pod.
 func TestAPodGroupForKAIThatWasMadeByHandStaysItsUsers(t *testing.T) {
 	byHand := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "mine-uid"}, Spec: schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](3)}}

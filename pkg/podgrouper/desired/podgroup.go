@@ -19,9 +19,9 @@ const FieldManager = "copse-pod-grouper"
 // taken from live, the PodGroup as it was read, which is nil when there is none. They are
 // applied as they were, not left out, because apply removes what its manager leaves out.
 // The resource version of live makes sure that they still are so.
-func PodGroup(group *podgrouper.Group, keys podgrouper.Keys, live *schedulerv1alpha1.PodGroup) *schedulerac.PodGroupApplyConfiguration {
+func PodGroup(group *podgrouper.Group, live *schedulerv1alpha1.PodGroup) *schedulerac.PodGroupApplyConfiguration {
 	out := schedulerac.PodGroup(group.Name, group.Namespace).
-		WithLabels(labelsOf(group, keys, live)).
+		WithLabels(labelsOf(group, live)).
 		WithAnnotations(group.Annotations).
 		WithAnnotations(map[string]string{podgrouper.GroupedByAnnotation: podgrouper.GroupedByValue, podgrouper.MadeAsAnnotation: group.Name}).
 		WithSpec(spec(group, live))
@@ -35,12 +35,12 @@ func PodGroup(group *podgrouper.Group, keys podgrouper.Keys, live *schedulerv1al
 }
 
 // labelsOf the workload and of where it runs.
-func labelsOf(group *podgrouper.Group, keys podgrouper.Keys, live *schedulerv1alpha1.PodGroup) map[string]string {
+func labelsOf(group *podgrouper.Group, live *schedulerv1alpha1.PodGroup) map[string]string {
 	out := make(map[string]string, len(group.Labels)+2)
 	for key, value := range group.Labels {
 		out[key] = value
 	}
-	for key, value := range map[string]string{keys.QueueKey(): group.Queue, keys.NodePoolKey(): group.NodePool} {
+	for key, value := range map[string]string{podgrouper.QueueLabel: group.Queue, podgrouper.NodePoolLabel: group.NodePool} {
 		if live != nil {
 			value = live.Labels[key]
 		}

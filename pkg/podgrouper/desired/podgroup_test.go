@@ -45,7 +45,7 @@ func newClient(t *testing.T) client.Client {
 
 func apply(t *testing.T, c client.Client, group *podgrouper.Group, live *schedulerv1alpha1.PodGroup) *schedulerv1alpha1.PodGroup {
 	t.Helper()
-	if err := c.Apply(t.Context(), PodGroup(group, podgrouper.Keys{}, live), client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
+	if err := c.Apply(t.Context(), PodGroup(group, live), client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
 	return read(t, c)
@@ -143,19 +143,11 @@ func TestAnEditInBetweenIsAConflict(t *testing.T) {
 	if err := c.Update(t.Context(), edited); err != nil {
 		t.Fatal(err)
 	}
-	err := c.Apply(t.Context(), PodGroup(wanted(), podgrouper.Keys{}, live), client.FieldOwner(FieldManager), client.ForceOwnership)
+	err := c.Apply(t.Context(), PodGroup(wanted(), live), client.FieldOwner(FieldManager), client.ForceOwnership)
 	if !apierrors.IsConflict(err) {
 		t.Errorf("got %v", err)
 	}
 	if got := read(t, c); got.Spec.Queue != "other" {
 		t.Errorf("queue %q", got.Spec.Queue)
-	}
-}
-
-func TestChosenKeys(t *testing.T) {
-	keys := podgrouper.Keys{Queue: "example.com/queue", NodePool: "example.com/pool"}
-	got := PodGroup(wanted(), keys, nil).Labels
-	if diff := cmp.Diff(map[string]string{"app": "bert", "example.com/queue": "research", "example.com/pool": "h100"}, got); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }

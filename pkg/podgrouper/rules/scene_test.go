@@ -112,7 +112,6 @@ func decode(t testing.TB, text string) []*unstructured.Unstructured {
 func (s *scene) grouper() *podgrouper.Grouper {
 	return s.config.Grouper(podgrouper.Options{
 		Schedulers:      map[string]podgrouper.BackEnd{"default-scheduler": podgrouper.KAI},
-		DefaultQueue:    "default-queue",
 		PriorityClasses: classes{"train", "build", "inference", "high"},
 	})
 }
@@ -169,7 +168,7 @@ func checkAPI(t *testing.T, group *podgrouper.Group) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	applied, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired.PodGroup(group, podgrouper.Keys{}, nil))
+	applied, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired.PodGroup(group, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

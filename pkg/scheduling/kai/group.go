@@ -16,9 +16,6 @@ import (
 	"github.com/copse-dev/copse/pkg/podgrouper"
 )
 
-// defaultQueue is KAI's own queue of workloads that name none.
-const defaultQueue = "default-queue"
-
 // saidAnnotation names the fields of a group that its gang has said something about: without
 // a word of the gang's they are reset, and others are people's.
 const saidAnnotation = "scheduler.grove.io/said-by-gang"
@@ -148,7 +145,7 @@ func queueOf(podGang *schedulerv1alpha1.PodGang) string {
 	project, pool := podGang.Labels[podgrouper.ProjectLabel], podGang.Labels[podgrouper.NodePoolLabel]
 	switch {
 	case project == "":
-		return defaultQueue
+		return podgrouper.DefaultQueue
 	case pool == "":
 		return project
 	}
