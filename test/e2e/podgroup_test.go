@@ -301,6 +301,34 @@ func TestAPodAlone(t *testing.T) {
 	ns.isGone(name)
 }
 
+// Kubernetes' scheduler takes no group of a class of the system, so a pod of one is placed without:
+// in its group it would wait for ever.
+func TestAPodOfAClassOfTheSystemIsPlaced(t *testing.T) {
+	t.Parallel()
+	ns := groupedNamespace(t)
+	workload := func(name, class string) string {
+		return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s}
+spec:
+  selector: {matchLabels: {of: %[1]s}}
+  template:
+    metadata: {labels: {of: %[1]s}}
+    spec: {priorityClassName: %[2]s, containers: [{name: main, image: example.com/main}]}
+`, name, class)
+	}
+	ns.Apply(workload("web", "e2e-gang"))
+	ns.WaitForPods(1, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.SchedulingGroup != nil })
+	ns.Apply(workload("dns", "system-cluster-critical"))
+	for _, pod := range ns.WaitForPods(2, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }) {
+		of := pod.Labels["of"]
+		if grouped := pod.Spec.SchedulingGroup != nil; grouped != (of == "web") || (of == "dns" && *pod.Spec.Priority != 2_000_000_000) {
+			t.Errorf("the pod of %s has priority %d and the group %v", of, *pod.Spec.Priority, pod.Spec.SchedulingGroup)
+		}
+	}
+}
+
 // A PodGroup that somebody made by hand is KAI's as well, when its pods are.
 func TestAPodGroupThatWasMadeByHandForKAI(t *testing.T) {
 	ns := groupedNamespace(t)

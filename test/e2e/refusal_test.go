@@ -71,6 +71,20 @@ spec: {schedulingPolicy: {gang: {minCount: 1}}}
 	ns.WaitForPhase("job", "Succeeded", 2*time.Minute)
 }
 
+// A gang of a class that no group can have says so, and what to do about it, which helps.
+func TestAGangOfAClassOfTheSystemSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	warned, err := ns.TryApply(serving(1, "    priorityClassName: system-cluster-critical", ""))
+	if err != nil || !strings.Contains(warned, "a priority above 1000000000") {
+		t.Errorf("it is applied with %q, %v", warned, err)
+	}
+	gangSays(ns, "llm-0", schedulerv1alpha1.ReasonPodGroupMissing,
+		`PriorityClass "system-cluster-critical" is above 1000000000, the highest priority that Kubernetes' scheduler takes for a group: name another class`)
+	ns.Apply(serving(1, "", ""))
+	ns.WaitForPods(servingPods, time.Minute, framework.IsReady)
+}
+
 // A gang that the scheduler has placed, and whose pods it cannot bind, says so.
 func TestAGangSaysWhyItsPodsAreNotBound(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ import (
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/desired"
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
+	"github.com/copse-dev/copse/pkg/scheduling/native"
 )
 
 // syncNative makes the group of Kubernetes' own scheduler, and keeps its minimum. It returns
@@ -49,7 +50,7 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 	group := desiredNative(s.group, name, r.unattached(s, name))
 	// Another may have made it that the cache does not show yet.
 	if err := r.Client.Create(ctx, group); err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("create the scheduler's PodGroup %s: %w", name, err)
+		return nil, fmt.Errorf("create the scheduler's PodGroup %s: %w", name, native.WhyRefused(err, group))
 	}
 	return group, nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/pkg/podgrouper"
 )
@@ -32,6 +33,10 @@ func (m *Members) groupByHand(ctx context.Context, pod *corev1.Pod) ([]string, e
 	}
 	if !m.canHave(live) {
 		return nil, never("PodGroup %s has %s and a priority that no pod gets by that any more: name a PodGroup that is made anew", group.Name, describe(live.name))
+	}
+	if m.tooHigh(live.name) {
+		return nil, never("PodGroup %s has %s and a priority above %d, the highest that Kubernetes' scheduler takes for a group: name a PodGroup with another class, or leave annotation %s out",
+			group.Name, describe(live.name), gang.HighestPriority, podgrouper.PodGroupAnnotation)
 	}
 	asked := pod.Spec.PriorityClassName
 	if asked == m.Classes.GlobalDefault() {

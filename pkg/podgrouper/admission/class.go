@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 )
 
 // Classes are the PriorityClasses of the cluster.
@@ -66,6 +67,13 @@ func (m *Members) canHave(live *groupClass) bool {
 		exists = true
 	}
 	return exists && (live.priority == nil || *live.priority == value)
+}
+
+// tooHigh says that Kubernetes' scheduler takes no group of a class: those of the system are
+// for single pods. A group of one would be refused for ever, and its pods wait for it.
+func (m *Members) tooHigh(class string) bool {
+	value, _ := m.Classes.Value(class)
+	return value > gang.HighestPriority
 }
 
 // describe names a class for people.

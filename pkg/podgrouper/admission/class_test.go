@@ -2,6 +2,7 @@ package admission
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,4 +102,64 @@ func TestTheClassOfAPodThatNamesItsPodGroup(t *testing.T) {
 		expectWarnings(t, want, s.add(t))
 		expect(t, "class", "", s.pod.Spec.PriorityClassName)
 	}
+}
+
+// Kubernetes' scheduler takes no group of a class of the system: a pod in one would wait for a
+// group that is refused for ever.
+func TestAPodOfAClassThatNoGroupCanHave(t *testing.T) {
+	for name, change := range map[string]func(*scene){
+		"of its own": func(s *scene) { s.pod.Spec.PriorityClassName = critical },
+		"of its own, in a group of one": func(s *scene) {
+			s.chain.Owners, s.pod.Spec.PriorityClassName = nil, critical
+			s.under("apps/v1", "Deployment", "web")
+		},
+		"of its owner": func(s *scene) { s.chain.Owners[0].Labels["priorityClassName"] = critical },
+		"in the fields of its owner": func(s *scene) {
+			s.chain.Owners = nil
+			s.fields(s.under("kubevirt.io/v1", "VirtualMachineInstance", "vm"), map[string]any{"priorityClassName": critical})
+		},
+		"of the PodGroup": func(s *scene) {
+			first := newScene(t)
+			first.under("batch/v1", "Job", "job")
+			first.add(t)
+			s.podGroup(first.group(), critical)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.under("batch/v1", "Job", "job")
+			change(s)
+			before := s.pod.DeepCopy()
+			warnings := s.add(t)
+			expect(t, "pod that stays alone", before, s.pod)
+			expectWarnings(t, []string{`would have PriorityClass "system-cluster-critical" and a priority above 1000000000`}, warnings)
+			if !strings.HasPrefix(warnings[0], "NotGrouped: group pg-") {
+				t.Errorf("warning %q", warnings[0])
+			}
+		})
+	}
+}
+
+// It leaves those of other classes their group.
+func TestThePodsBesideOneOfAClassThatNoGroupCanHave(t *testing.T) {
+	recent := NewRecent(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	for _, class := range []string{critical, "high"} {
+		s := newScene(t)
+		s.recent = recent
+		s.under("batch/v1", "Job", "job")
+		s.pod.Spec.PriorityClassName = class
+		s.add(t)
+		expect(t, "one of "+class+" is grouped", class == "high", s.group() != "")
+		expect(t, "class", class, s.pod.Spec.PriorityClassName)
+	}
+}
+
+func TestAPodGroupOfAClassThatNoGroupCanHaveTakesNoPods(t *testing.T) {
+	s := newScene(t)
+	s.pod.Annotations[podgrouper.PodGroupAnnotation] = "mine"
+	s.podGroup("mine", critical)
+	status := s.refuses(t)
+	expect(t, "code", int32(http.StatusForbidden), status.Code)
+	expect(t, "message", `PodGroup mine has PriorityClass "system-cluster-critical" and a priority above 1000000000, the highest that Kubernetes' scheduler takes for a group: `+
+		`name a PodGroup with another class, or leave annotation pod-group-name out`, status.Message)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/podgrouper"
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
 )
@@ -132,7 +133,11 @@ func (m *Members) group(ctx context.Context, grouper *podgrouper.Grouper, pod *c
 		return append(warnings, fmt.Sprintf("NotGrouped: group %s has %s and a priority that no pod gets by that any more; the pod is scheduled without it", name, describe(live.name))), nil
 	case live != nil:
 		class = live.name
-	case !identity.PerPod:
+	}
+	if m.tooHigh(class) {
+		return append(warnings, fmt.Sprintf("NotGrouped: group %s would have %s and a priority above %d, the highest that Kubernetes' scheduler takes for a group; the pod is scheduled without it", name, describe(class), gang.HighestPriority)), nil
+	}
+	if live == nil && !identity.PerPod {
 		class = m.Recent.first(types.NamespacedName{Namespace: pod.Namespace, Name: name}, class, req.DryRun)
 	}
 	join(pod, name, identity.SubGroup)

@@ -27,7 +27,10 @@ import (
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
 )
 
-const namespace = "ns"
+const (
+	namespace = "ns"
+	critical  = "system-cluster-critical"
+)
 
 // classes are the PriorityClasses of the cluster.
 type classes []string
@@ -35,14 +38,17 @@ type classes []string
 func (c classes) Exists(name string) bool { return slices.Contains(c, name) }
 func (classes) GlobalDefault() string     { return "normal" }
 
-// Value is the place of a class in the list.
+// Value is the place of a class in the list, but for that of the system.
 func (c classes) Value(name string) (int32, bool) {
 	place := slices.Index(c, name)
+	if name == critical {
+		return 2_000_000_000, place >= 0
+	}
 	return int32(place), place >= 0
 }
 
 // known are those of most scenes; "normal", the default, has the priority 0.
-func known() classes { return classes{"normal", "train", "inference", "high", "low"} }
+func known() classes { return classes{"normal", "train", "inference", "high", "low", critical} }
 
 // scene is a pod that is being created, and what there is in its cluster.
 type scene struct {

@@ -1,13 +1,18 @@
 package native
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 )
 
 // IsScheduled says that a group was scheduled once; the scheduler never takes it back.
@@ -41,6 +46,21 @@ func reasonOf(group *schedulingv1beta1.PodGroup, condition *metav1.Condition) st
 		return schedulerv1alpha1.ReasonTopologyUnsatisfied
 	}
 	return schedulerv1alpha1.ReasonNotEnoughResources
+}
+
+// WhyRefused says what to do about a group that the API server refuses for its priority, which
+// that has derived from the class: its own words name a number that nobody has written.
+func WhyRefused(err error, group *schedulingv1beta1.PodGroup) error {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || answer.Status().Details == nil {
+		return err
+	}
+	ofPriority := func(cause metav1.StatusCause) bool { return cause.Field == "spec.priority" }
+	if !slices.ContainsFunc(answer.Status().Details.Causes, ofPriority) {
+		return err
+	}
+	return fmt.Errorf("PriorityClass %q is above %d, the highest priority that Kubernetes' scheduler takes for a group: name another class: %w",
+		group.Spec.PriorityClassName, gang.HighestPriority, err)
 }
 
 // hasTopology says that all pods of a group have to share the value of a node label.

@@ -92,7 +92,7 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 		return b.lower(ctx, current, needed)
 	}
 	if err := b.client.Create(ctx, want); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create PodGroup %s: %w", want.Name, err)
+		return fmt.Errorf("create PodGroup %s: %w", want.Name, WhyRefused(err, want))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -307,6 +308,9 @@ func TestTheMinimumIsLoweredAndNeverRaised(t *testing.T) {
 
 func TestSyncErrors(t *testing.T) {
 	resource := schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}
+	invalid := func(path string) error {
+		return apierrors.NewInvalid(schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PodGroup"}, "g", field.ErrorList{field.Invalid(field.NewPath(path), 2, "no")})
+	}
 	boom := errors.New("boom")
 	fails := func(err error) interceptor.Funcs {
 		return interceptor.Funcs{
@@ -323,6 +327,14 @@ func TestSyncErrors(t *testing.T) {
 			want:  "list the PodGroups of PodGang llm-0: boom",
 		},
 		"the creation fails": {funcs: fails(boom), want: "create PodGroup " + groupName(newGang(nil)) + ": boom"},
+		"the group is refused": {
+			funcs: fails(invalid("spec.template")), want: "create PodGroup " + groupName(newGang(nil)) + ": " + invalid("spec.template").Error(),
+		},
+		"the group is refused for its priority": {
+			funcs: fails(invalid("spec.priority")),
+			want: "create PodGroup " + groupName(newGang(nil)) + `: PriorityClass "high" is above 1000000000, the highest priority that Kubernetes' scheduler takes for a group: ` +
+				"name another class: " + invalid("spec.priority").Error(),
+		},
 		"the group exists, and the cache does not show it yet": {
 			funcs: fails(apierrors.NewAlreadyExists(resource, "g")),
 		},

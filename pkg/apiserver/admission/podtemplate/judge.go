@@ -10,8 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
+	"github.com/copse-dev/copse/pkg/gang"
 )
 
 // finding is what came out of trying one pod.
@@ -77,6 +79,17 @@ func unchecked(path *field.Path, clique *grove.PodCliqueTemplateSpec, why string
 
 func refusedNow(path *field.Path, clique *grove.PodCliqueTemplateSpec, why string) string {
 	return fmt.Sprintf("%s: a pod of clique %s would be refused now: %s", path, clique.Name, oneLine(why))
+}
+
+// isAboveGroups says whether a pod, as the API server makes it, has a priority that Kubernetes'
+// own scheduler takes for no gang. Others place it.
+func isAboveGroups(pod *corev1.Pod) bool {
+	return pod.Spec.SchedulerName == corev1.DefaultSchedulerName && ptr.Deref(pod.Spec.Priority, 0) > gang.HighestPriority
+}
+
+func aboveGroups(path *field.Path, clique *grove.PodCliqueTemplateSpec, pod *corev1.Pod) string {
+	return fmt.Sprintf("%s: the pods of clique %s have PriorityClass %q and a priority above %d, the highest that Kubernetes' scheduler takes for a gang: where it schedules gangs, they are never placed",
+		path, clique.Name, pod.Spec.PriorityClassName, gang.HighestPriority)
 }
 
 // describe puts causes into one line.

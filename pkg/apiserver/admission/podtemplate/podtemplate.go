@@ -136,12 +136,15 @@ func (p *Plugin) tryOne(ctx context.Context, pcs *grove.PodCliqueSet, index int)
 	clique := &pcs.Spec.Template.Cliques[index]
 	pod := render(pcs, clique)
 	heard := &heard{}
-	_, err := p.client.CoreV1().Pods(pcs.Namespace).Create(withHeard(ctx, heard), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	tried, err := p.client.CoreV1().Pods(pcs.Namespace).Create(withHeard(ctx, heard), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil && ctx.Err() != nil {
 		// Said here, because the client's words for it name its server.
 		return finding{warnings: []string{unchecked(path, clique, fmt.Sprintf("the cluster did not answer within %s", timeout))}}
 	}
 	result := judge(err, path, clique, pod)
+	if err == nil && isAboveGroups(tried) {
+		result.warnings = append(result.warnings, aboveGroups(path, clique, tried))
+	}
 	for _, text := range heard.texts() {
 		result.warnings = append(result.warnings, fmt.Sprintf("%s: a pod of clique %s: %s", path, clique.Name, text))
 	}

@@ -230,6 +230,32 @@ func TestTheClustersWarningsAreHandedOn(t *testing.T) {
 	WarningHandler{}.HandleWarningHeaderWithContext(context.Background(), 299, "", "of another request")
 }
 
+// A priority that Kubernetes' own scheduler takes for no gang shows in the pod that the API server
+// would make; other schedulers place it.
+func TestAPriorityAboveThatOfGangsIsWarnedOf(t *testing.T) {
+	for scheduler, want := range map[string][]string{
+		"default-scheduler": {
+			`spec.template.cliques[0]: the pods of clique router have PriorityClass "high" and a priority above 1000000000, the highest that Kubernetes' scheduler takes for a gang: where it schedules gangs, they are never placed`,
+			`spec.template.cliques[1]: the pods of clique worker have PriorityClass "high" and a priority above 1000000000, the highest that Kubernetes' scheduler takes for a gang: where it schedules gangs, they are never placed`,
+		},
+		"kai-scheduler": nil,
+	} {
+		for priority, want := range map[int32][]string{1_000_000_000: nil, 1_000_000_001: want} {
+			c := &cluster{answer: func(_ http.ResponseWriter, _ *http.Request, pod *corev1.Pod) error {
+				pod.Spec.SchedulerName, pod.Spec.Priority = scheduler, &priority
+				return nil
+			}}
+			said, err := validate(t, c, llm(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, said); diff != "" {
+				t.Errorf("%s, priority %d: warnings (-want +got):\n%s", scheduler, priority, diff)
+			}
+		}
+	}
+}
+
 // many is a set of many cliques.
 func many(cliques int) *grove.PodCliqueSet {
 	pcs := llm()

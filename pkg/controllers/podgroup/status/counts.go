@@ -86,11 +86,11 @@ func (c counts) notAttachable() string {
 	all := c.members - c.succeeded - c.failed
 	switch {
 	case c.elsewhere == 0:
-		return fmt.Sprintf("%d of %d pods were created before they could be put into the group, and are scheduled without it", c.loose, all)
+		return fmt.Sprintf("%d of %d pods were created outside the group, and are scheduled without it", c.loose, all)
 	case c.elsewhere == c.loose:
 		return fmt.Sprintf("%d of %d pods are in another group of the scheduler's, such as that of a PodGroup of this name which is gone", c.elsewhere, all)
 	}
-	return fmt.Sprintf("of %d pods %d were created before they could be put into the group, and %d are in another group of the scheduler's", all, c.loose-c.elsewhere, c.elsewhere)
+	return fmt.Sprintf("of %d pods %d were created outside the group, and %d are in another group of the scheduler's", all, c.loose-c.elsewhere, c.elsewhere)
 }
 
 // resources sums what the pods ask for that have not ended.

@@ -247,9 +247,9 @@ func TestDetails(t *testing.T) {
 func TestPodsThatAreNotInTheSchedulersGroup(t *testing.T) {
 	elsewhere := func(p *corev1.Pod) { p.Spec.SchedulingGroup.PodGroupName = ptr.To("other") }
 	for want, members := range map[string][]*corev1.Pod{
-		"1 of 2 pods were created before they could be put into the group, and are scheduled without it":                  {pod(loose), pod()},
-		"1 of 2 pods are in another group of the scheduler's, such as that of a PodGroup of this name which is gone":      {pod(elsewhere), pod()},
-		"of 3 pods 2 were created before they could be put into the group, and 1 are in another group of the scheduler's": {pod(loose), pod(loose), pod(elsewhere)},
+		"1 of 2 pods were created outside the group, and are scheduled without it":                                   {pod(loose), pod()},
+		"1 of 2 pods are in another group of the scheduler's, such as that of a PodGroup of this name which is gone": {pod(elsewhere), pod()},
+		"of 3 pods 2 were created outside the group, and 1 are in another group of the scheduler's":                  {pod(loose), pod(loose), pod(elsewhere)},
 	} {
 		if got := count(snapshot(podgrouper.Native, 2, members...)).notAttachable(); got != want {
 			t.Errorf("got %q, want %q", got, want)
