@@ -278,6 +278,10 @@ func TestWhyPodsWaitBesideOneThatIsNotInTheSchedulersGroup(t *testing.T) {
 			[]*corev1.Pod{pod(loose, running), pod()}, func(s *Snapshot) { s.Refused = errors.New("no such PriorityClass") },
 			"GroupObjectMissing", "the scheduler's group of these pods does not exist: no such PriorityClass",
 		},
+		"it is not made, for the workload makes no sense": {
+			[]*corev1.Pod{pod(loose, running), pod()}, func(s *Snapshot) { s.Invalid = errors.New("TFJob train: spec.tfReplicaSpecs: Required value") },
+			"GroupObjectMissing", "the scheduler's group of these pods does not exist: TFJob train: spec.tfReplicaSpecs: Required value",
+		},
 		"too few are in it": {
 			[]*corev1.Pod{pod(loose, running), pod()}, func(s *Snapshot) { s.Native = nativeGroup(2) },
 			"WaitingForPods", "1 of 2 pods are in the scheduler's group",
