@@ -41,8 +41,11 @@ func IsScheduled(clique *grovev1alpha1.PodClique) bool {
 func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) {
 	need := effectiveMinAvailable(&s.Clique.Spec)
 	have := available(s.Clique, status)
-	// An idle clique, which needs no pod, has not been available by that.
-	if have >= need && need > 0 && !isUpdating(status) {
+	switch {
+	case need == 0:
+		// What is idle starts as a new clique does when it is wanted again.
+		status.WasAvailable = false
+	case have >= need && !isUpdating(status):
 		status.WasAvailable = true
 	}
 	if !awaitsPhase(s, current, status, have, need) {

@@ -213,16 +213,46 @@ func TestAnIdleCliqueNeedsNothing(t *testing.T) {
 			got := DecideClique(snapshotOf(clique, all), now)
 			expect(t, "breach", isFalse(grovev1alpha1.ReasonSufficientReadyPods), conditionOf(got.Status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
 			expect(t, "create", []int32(nil), got.Create)
+			expect(t, "was available", false, got.Status.WasAvailable)
 		})
 	}
-	// What needs nothing has not been available by that: scaled out, it has the time that
-	// every new clique has.
-	got := DecideClique(snapshotOf(inference(0, minAvailable(2), notCreated), nil), now).Status
-	expect(t, "was available", false, got.WasAvailable)
-	scaledOut := inference(2, notCreated)
-	scaledOut.Status = got
-	got = DecideClique(snapshotOf(scaledOut, nil), now).Status
-	expect(t, "breach after scale-out", isFalse(grovev1alpha1.ReasonNeverAvailable), conditionOf(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
+}
+
+// What needs nothing has not been available by that: scaled out, it has the time that every
+// new clique has, whatever it was before. Only from then on a loss is a breach.
+func TestAnIdleCliqueThatIsScaledOutStartsAnew(t *testing.T) {
+	never := isFalse(grovev1alpha1.ReasonNeverAvailable)
+	sufficient := isFalse(grovev1alpha1.ReasonSufficientReadyPods)
+	idle := map[string]struct {
+		clique *grovev1alpha1.PodClique
+		pods   []Pod
+	}{
+		"never more":             {clique: inference(2, notCreated)},
+		"available":              {clique: inference(2, wasAvailable), pods: podsOfAll(2, ready)},
+		"in breach":              {clique: inference(2, wasAvailable, breached(time.Hour, "x")), pods: pods(podOf(0, ready))},
+		"in an update":           {clique: inference(2, wasAvailable, updating("hash", 2, -time.Minute)), pods: pods(podOf(0, ready, fromTemplate("before")))},
+		"in a later attempt":     {clique: inference(2, inAttempt(1), wasAvailable), pods: podsOfAll(2, ready, ofAttempt(1))},
+		"with a minimum of less": {clique: inference(2, minAvailable(1), wasAvailable), pods: podsOfAll(2, ready)},
+	}
+	for name, tc := range idle {
+		t.Run(name, func(t *testing.T) {
+			clique := tc.clique
+			pass := func(what string, replicas int32, pods []Pod, want summary, was bool) {
+				t.Helper()
+				clique.Spec.Replicas = replicas
+				got := DecideClique(snapshotOf(clique, pods), now).Status
+				expect(t, "breach "+what, want, conditionOf(got.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached))
+				expect(t, "was available "+what, was, got.WasAvailable)
+				clique.Status = got
+			}
+			podOption := ofAttempt(clique.Spec.Attempt)
+			pass("at size 0", 0, tc.pods, sufficient, false)
+			pass("when it is scaled out", 2, podsOfAll(2, ready, terminating, podOption), never, false)
+			pass("while it starts", 2, podsOfAll(2, running, podOption), never, false)
+			pass("when it is Ready", 2, podsOfAll(2, ready, podOption), sufficient, true)
+			pass("when its pods are lost", 2, nil, isTrue(grovev1alpha1.ReasonInsufficientReadyPods), true)
+		})
+	}
 }
 
 // A message names what is missing, by index, and on which node.

@@ -173,10 +173,10 @@ func (c *checker) breached(set *grovev1alpha1.PodCliqueSet, replica int32, delay
 	return false
 }
 
-// cliqueChanged: what belongs to an attempt stays within it (I7), success has evidence
+// cliqueChanged: what belongs to an attempt stays within it, unless the clique is idle (I7), success has evidence
 // (I4), and an attempt follows a recorded decision (I2).
 func (c *checker) cliqueChanged(before, after *grovev1alpha1.PodClique) {
-	if before.Status.ObservedAttempt == after.Status.ObservedAttempt && before.Status.WasAvailable && !after.Status.WasAvailable {
+	if before.Status.ObservedAttempt == after.Status.ObservedAttempt && before.Status.WasAvailable && !after.Status.WasAvailable && after.Spec.Replicas > 0 {
 		c.run.fail("I7: wasAvailable of %s falls back", after.Name)
 	}
 	if after.Spec.Attempt < before.Spec.Attempt {

@@ -19,8 +19,8 @@ const lookWindow = 2 * time.Second
 // repeatedFailures is how often an index fails until that alone ends the attempt (D8).
 const repeatedFailures = 6
 
-// checkAvailability holds I7: wasAvailable is monotone within an attempt, and a breach
-// needs it, but for the pods of a first start that have failed (D8).
+// checkAvailability holds I7: wasAvailable is monotone within an attempt, but for a clique
+// that is idle, and a breach needs it, but for the pods of a first start that have failed (D8).
 func checkAvailability(w *world, f *Findings) {
 	for _, clique := range w.cliques {
 		for i, rev := range clique.revs {
@@ -32,7 +32,7 @@ func checkAvailability(w *world, f *Findings) {
 			if i == 0 {
 				continue
 			}
-			if was := &cliqueOf(clique.revs[i-1]).Status; was.WasAvailable && !status.WasAvailable && was.ObservedAttempt == status.ObservedAttempt {
+			if was := &cliqueOf(clique.revs[i-1]).Status; was.WasAvailable && !status.WasAvailable && was.ObservedAttempt == status.ObservedAttempt && cliqueOf(rev).Spec.Replicas > 0 {
 				f.add("I7", rev, clique.revs[i-1:i], "wasAvailable of %s is taken back", clique.name)
 			}
 		}

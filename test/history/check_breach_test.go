@@ -32,6 +32,19 @@ func TestI7(t *testing.T) {
 			b.clique("job-0-worker", func(c *grovev1alpha1.PodClique) { c.Status.WasAvailable = false })
 		}},
 		{name: "wasAvailable starts anew with an attempt", write: restarted},
+		{name: "wasAvailable ends when nothing is needed", write: func(b *builder) {
+			b.inference()
+			b.clique("job-0-worker", func(c *grovev1alpha1.PodClique) { c.Status.WasAvailable = true })
+			b.clique("job-0-worker", func(c *grovev1alpha1.PodClique) { c.Spec.Replicas = 0 })
+			b.clique("job-0-worker", func(c *grovev1alpha1.PodClique) { c.Status.WasAvailable = false })
+		}},
+		{name: "wasAvailable is taken back when something is needed again", want: []string{"I7"}, write: func(b *builder) {
+			b.inference()
+			b.clique("job-0-worker", func(c *grovev1alpha1.PodClique) { c.Status.WasAvailable = true })
+			b.clique("job-0-worker", func(c *grovev1alpha1.PodClique) { c.Spec.Replicas = 0 })
+			b.clique("job-0-worker", func(c *grovev1alpha1.PodClique) { c.Spec.Replicas = 1 })
+			b.clique("job-0-worker", func(c *grovev1alpha1.PodClique) { c.Status.WasAvailable = false })
+		}},
 	})
 }
 

@@ -97,7 +97,13 @@ func mutants() map[string]mutant {
 			file: gang + "scalinggroup.go", old: "!isGroupUpdating(status) && s.Group.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining", new: "!isGroupUpdating(status)",
 		},
 		"wasAvailable does not stick": {
-			file: gang + "availability.go", old: "if have >= need && need > 0 && !isUpdating(status) {\n		status.WasAvailable = true\n	}", new: "status.WasAvailable = have >= need && need > 0 && !isUpdating(status)",
+			file: gang + "availability.go", old: "case have >= need && !isUpdating(status):\n		status.WasAvailable = true\n", new: "default:\n		status.WasAvailable = have >= need && !isUpdating(status)\n",
+		},
+		"a clique that is not idle may forget that it was available": {
+			file: valid + "status_podclique.go", old: " && neededReplicas(&old.Spec) > 0 {", new: " && false {",
+		},
+		"what was idle is breached while it starts": {
+			file: gang + "availability.go", old: "		status.WasAvailable = false\n	case have", new: "	case have",
 		},
 		"what was never available is breached": {
 			file: gang + "availability.go", old: "case !status.WasAvailable && !cannotBecomeAvailable(s.Clique, completed, status):", new: "case false:",

@@ -2606,7 +2606,7 @@ func schema_pkg_apis_grove_v1alpha1_PodCliqueStatus(ref common.ReferenceCallback
 					},
 					"wasAvailable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "wasAvailable is true once minAvailable pods have been available in this attempt.",
+							Description: "wasAvailable is true once minAvailable pods have been available in this attempt. A clique that is scaled to 0 forgets it, and starts anew when it is scaled out again.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",

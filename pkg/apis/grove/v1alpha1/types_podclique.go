@@ -96,7 +96,8 @@ type PodCliqueStatus struct {
 	// scale-in: a missing index below it is lost, one at or above it is simply not there yet.
 	// +optional
 	CreatedReplicas int32 `json:"createdReplicas"`
-	// wasAvailable is true once minAvailable pods have been available in this attempt.
+	// wasAvailable is true once minAvailable pods have been available in this attempt. A
+	// clique that is scaled to 0 forgets it, and starts anew when it is scaled out again.
 	// +optional
 	WasAvailable bool `json:"wasAvailable"`
 	// replicas is how many pods exist.

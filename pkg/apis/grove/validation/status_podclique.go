@@ -32,7 +32,7 @@ func ValidatePodCliqueStatusUpdate(clique, old *grove.PodClique) field.ErrorList
 	case status.ObservedAttempt > before.ObservedAttempt:
 		errs = append(errs, validateFreshAttempt(clique, path)...)
 	case status.ObservedAttempt == before.ObservedAttempt:
-		errs = append(errs, validateSameAttempt(status, before, path)...)
+		errs = append(errs, validateSameAttempt(status, old, path)...)
 		earlier := failuresOf(before, recoveredBefore)
 		errs = append(errs, validateFailedIndexes(clique, old, earlier, failuresOf(status, recovered), path.Child("failedIndexes"))...)
 		errs = append(errs, validateShortened(status, recovered, earlier, path.Child("recoveredIndexes"))...)
@@ -126,10 +126,13 @@ func neededReplicas(spec *grove.PodCliqueSpec) int32 {
 	return min(ptr.Deref(spec.MinAvailable, spec.Replicas), spec.Replicas)
 }
 
-func validateSameAttempt(status, before *grove.PodCliqueStatus, path *field.Path) field.ErrorList {
+// validateSameAttempt keeps what an attempt has come to. Only a clique that is idle, which
+// needs no pod, forgets that it was available.
+func validateSameAttempt(status *grove.PodCliqueStatus, old *grove.PodClique, path *field.Path) field.ErrorList {
+	before := &old.Status
 	var errs field.ErrorList
-	if before.WasAvailable && !status.WasAvailable {
-		errs = append(errs, field.Invalid(path.Child("wasAvailable"), false, "stays true within an attempt"))
+	if before.WasAvailable && !status.WasAvailable && neededReplicas(&old.Spec) > 0 {
+		errs = append(errs, field.Invalid(path.Child("wasAvailable"), false, "stays true within an attempt, unless spec.replicas is 0"))
 	}
 	if hasSucceeded(before) && !hasSucceeded(status) {
 		errs = append(errs, field.Invalid(path.Child("conditions"), grovev1alpha1.ConditionTypeSucceeded, "stays True within an attempt"))

@@ -15,6 +15,9 @@ func TestValidatePodCliqueStatusUpdate(t *testing.T) {
 	status := func(tweak func(*grove.PodCliqueStatus)) func(*clique) {
 		return func(c *clique) { tweak(&c.Status) }
 	}
+	size := func(replicas int32) func(*clique) {
+		return func(c *clique) { c.Spec.Replicas = replicas }
+	}
 	indexes := func(text string) func(*clique) {
 		return status(func(s *grove.PodCliqueStatus) { s.CompletedIndexes = text })
 	}
@@ -94,12 +97,30 @@ func TestValidatePodCliqueStatusUpdate(t *testing.T) {
 		"completedIndexes that were no good":     {before: indexes("junk"), tweak: indexes("0-1")},
 		"completedIndexes that stay no good":     {before: indexes("junk"), want: field.ErrorList{invalid("status.completedIndexes")}},
 		"wasAvailable stays true":                {before: wasAvailable, tweak: fresh, want: field.ErrorList{invalid("status.wasAvailable")}},
-		"FailureTarget stays True":               {before: failing(metav1.ConditionTrue), tweak: failing(metav1.ConditionFalse), want: field.ErrorList{invalid("status.conditions")}},
-		"FailureTarget is not dropped":           {before: failing(metav1.ConditionTrue), tweak: status(func(s *grove.PodCliqueStatus) { s.Conditions = nil }), want: field.ErrorList{invalid("status.conditions")}},
-		"FailureTarget becomes True":             {before: failing(metav1.ConditionFalse), tweak: failing(metav1.ConditionTrue)},
-		"Succeeded stays True":                   {before: succeeded(metav1.ConditionTrue), tweak: succeeded(metav1.ConditionFalse), want: field.ErrorList{invalid("status.conditions")}},
-		"Succeeded is not dropped":               {before: succeeded(metav1.ConditionTrue), tweak: fresh, want: field.ErrorList{invalid("status.conditions")}},
-		"Succeeded does not become Unknown":      {before: succeeded(metav1.ConditionTrue), tweak: succeeded(metav1.ConditionUnknown), want: field.ErrorList{invalid("status.conditions")}},
+		"wasAvailable ends when it is idle":      {before: all(wasAvailable, size(0)), tweak: fresh},
+		"it may stay":                            {before: all(wasAvailable, size(0))},
+		"wasAvailable stays true at size 1":      {before: all(wasAvailable, size(1)), tweak: fresh, want: field.ErrorList{invalid("status.wasAvailable")}},
+		"an idle clique is in no breach": {
+			before: all(wasAvailable, size(0), breached(grovev1alpha1.ReasonInsufficientReadyPods)),
+			tweak:  status(func(s *grove.PodCliqueStatus) { s.WasAvailable = false }),
+			want:   field.ErrorList{invalid("status.conditions")},
+		},
+		"an idle clique keeps the rest": {
+			before: all(used, size(0)),
+			tweak:  fresh,
+			want:   field.ErrorList{invalid("status.completedIndexes"), invalid("status.conditions")},
+		},
+		"it is the stored size that is idle": {
+			before: used,
+			tweak:  all(size(0), fresh),
+			want:   field.ErrorList{invalid("status.completedIndexes"), invalid("status.wasAvailable"), invalid("status.conditions")},
+		},
+		"FailureTarget stays True":          {before: failing(metav1.ConditionTrue), tweak: failing(metav1.ConditionFalse), want: field.ErrorList{invalid("status.conditions")}},
+		"FailureTarget is not dropped":      {before: failing(metav1.ConditionTrue), tweak: status(func(s *grove.PodCliqueStatus) { s.Conditions = nil }), want: field.ErrorList{invalid("status.conditions")}},
+		"FailureTarget becomes True":        {before: failing(metav1.ConditionFalse), tweak: failing(metav1.ConditionTrue)},
+		"Succeeded stays True":              {before: succeeded(metav1.ConditionTrue), tweak: succeeded(metav1.ConditionFalse), want: field.ErrorList{invalid("status.conditions")}},
+		"Succeeded is not dropped":          {before: succeeded(metav1.ConditionTrue), tweak: fresh, want: field.ErrorList{invalid("status.conditions")}},
+		"Succeeded does not become Unknown": {before: succeeded(metav1.ConditionTrue), tweak: succeeded(metav1.ConditionUnknown), want: field.ErrorList{invalid("status.conditions")}},
 		"the spec's attempt alone is no new one": {
 			before: used,
 			tweak:  fresh,

@@ -28,7 +28,8 @@ type PodCliqueStatusApplyConfiguration struct {
 	// createdReplicas is how many pods createdAttempt had when it was complete, lowered by
 	// scale-in: a missing index below it is lost, one at or above it is simply not there yet.
 	CreatedReplicas *int32 `json:"createdReplicas,omitempty"`
-	// wasAvailable is true once minAvailable pods have been available in this attempt.
+	// wasAvailable is true once minAvailable pods have been available in this attempt. A
+	// clique that is scaled to 0 forgets it, and starts anew when it is scaled out again.
 	WasAvailable *bool `json:"wasAvailable,omitempty"`
 	// replicas is how many pods exist.
 	Replicas *int32 `json:"replicas,omitempty"`
