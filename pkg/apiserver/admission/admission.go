@@ -11,10 +11,14 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -42,9 +46,9 @@ func order(generic []string) []string {
 	return append(own, claimtemplate.PluginName, podtemplate.PluginName, resourcequota.PluginName)
 }
 
-// initializers give the plugins what the generic server does not: a client without a
-// limit of its own, as the cluster's API server has priority and fairness for that, and
-// the counting of objects that quotas need.
+// initializers give the plugins what the generic server does not: clients without a
+// limit of their own, as the cluster's API server has priority and fairness for that, the
+// counting of objects that quotas need, and informers for the params of policies.
 func initializers(config *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
 	if config.ClientConfig == nil {
 		return nil, nil
@@ -56,17 +60,32 @@ func initializers(config *genericapiserver.RecommendedConfig) ([]admission.Plugi
 	if err != nil {
 		return nil, fmt.Errorf("make a client for admission: %w", err)
 	}
-	return []admission.PluginInitializer{pluginInitializer{client: client}}, nil
+	dynamicClient, err := dynamic.NewForConfig(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the params of policies: %w", err)
+	}
+	return []admission.PluginInitializer{pluginInitializer{client, dynamicClient, config.SharedInformerFactory}}, nil
 }
 
 type pluginInitializer struct {
-	client kubernetes.Interface
+	client        kubernetes.Interface
+	dynamicClient dynamic.Interface
+	informers     informers.SharedInformerFactory
 }
 
 // Initialize gives a plugin what it wants.
 func (i pluginInitializer) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(initializer.WantsExternalKubeClientSet); ok {
 		wants.SetExternalKubeClientSet(i.client)
+	}
+	if wants, ok := plugin.(initializer.WantsDynamicClient); ok {
+		wants.SetDynamicClient(i.dynamicClient)
+	}
+	switch policies := plugin.(type) {
+	case *validating.Plugin:
+		policies.SetExternalKubeInformerFactory(policyInformers{i.informers})
+	case *mutating.Plugin:
+		policies.SetExternalKubeInformerFactory(policyInformers{i.informers})
 	}
 	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
 		// No evaluators: those that the plugin makes for kinds that it does not know count
