@@ -192,6 +192,9 @@ func terminating(p *Pod) { p.DeletionRequested = ptr.To(now.Add(-2 * time.Minute
 
 func ofAttempt(n int32) podOption { return func(p *Pod) { p.Attempt = n } }
 
+// stray is a copy of a pod, or one whose labels were changed.
+func stray(p *Pod) { p.Stray, p.Name, p.UID, p.Index, p.Attempt = true, "debug", "copy", 0, 0 }
+
 func withUID(uid types.UID) podOption { return func(p *Pod) { p.UID = uid } }
 
 func fromTemplate(hash string) podOption { return func(p *Pod) { p.TemplateHash = hash } }

@@ -159,9 +159,10 @@ func earliest(moments ...time.Time) time.Time {
 }
 
 // isStale says that the snapshot holds a pod of a later attempt than the clique's: the
-// clique that was read is old, and its successor will come as an event.
+// clique that was read is old, and its successor will come as an event. A deletion holds for
+// every attempt.
 func isStale(s CliqueSnapshot) bool {
-	return slices.ContainsFunc(s.Pods, func(pod Pod) bool { return pod.Attempt > s.Clique.Spec.Attempt })
+	return s.Clique.DeletionTimestamp == nil && slices.ContainsFunc(s.Pods, func(pod Pod) bool { return !pod.Stray && pod.Attempt > s.Clique.Spec.Attempt })
 }
 
 // startAttempt begins the record of a new attempt: what belongs to the attempt starts
@@ -208,6 +209,8 @@ type podsOf struct {
 	current map[int32]Pod
 	// old belong to an earlier attempt: they only ever go.
 	old []Pod
+	// strays are none of the clique's, though it controls them: they only ever go, too.
+	strays []Pod
 	// surplus have an index that the size does not reach any more, or share one.
 	surplus []Pod
 }
@@ -217,9 +220,14 @@ func splitPods(s CliqueSnapshot) podsOf {
 	for _, pod := range s.Pods {
 		other, taken := pods.current[pod.Index]
 		switch {
+		case pod.Stray && IsBeginning(s.Clique):
+			// Nobody knows of which attempt it is, and no pod of a new one runs beside an old one.
+			pods.old = append(pods.old, pod)
+		case pod.Stray:
+			pods.strays = append(pods.strays, pod)
 		case pod.Attempt < s.Clique.Spec.Attempt:
 			pods.old = append(pods.old, pod)
-		case pod.Index >= s.Clique.Spec.Replicas:
+		case pod.Index >= s.Clique.Spec.Replicas, pod.Attempt > s.Clique.Spec.Attempt:
 			pods.surplus = append(pods.surplus, pod)
 		case taken && goesBefore(pod, other):
 			pods.surplus = append(pods.surplus, other)
@@ -231,6 +239,13 @@ func splitPods(s CliqueSnapshot) podsOf {
 		}
 	}
 	return pods
+}
+
+// IsBeginning says that a restart is under way: not all pods of the attempt were made yet, and
+// there was one before it.
+func IsBeginning(clique *grovev1alpha1.PodClique) bool {
+	created := clique.Status.CreatedAttempt
+	return clique.Spec.Attempt > 0 && (created == nil || *created < clique.Spec.Attempt)
 }
 
 // goesBefore says which of two pods of one index stays. The answer does not depend on

@@ -269,7 +269,7 @@ func MissingIndexes(clique *grovev1alpha1.PodClique, pods []Pod) []int32 {
 	}
 	seen := make(map[int32]bool, len(pods))
 	for _, pod := range pods {
-		if pod.Attempt == clique.Spec.Attempt {
+		if !pod.Stray && pod.Attempt == clique.Spec.Attempt {
 			seen[pod.Index] = true
 		}
 	}

@@ -36,6 +36,9 @@ const (
 	EventPodsStuckTerminating = "PodsStuckTerminating"
 	// EventPodForceDeleted: a pod of a node that runs nothing any more has been removed.
 	EventPodForceDeleted = "PodForceDeleted"
+	// EventStrayPodDeleted: a pod that is a copy of another, or whose labels somebody has
+	// changed, has been removed.
+	EventStrayPodDeleted = "StrayPodDeleted"
 	// EventReplicaRestarting: a restart of a replica has been recorded, in Training.
 	EventReplicaRestarting = "ReplicaRestarting"
 	// EventReplicaTerminated: gang termination of a replica, or of a copy of a scaling

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 )
@@ -19,7 +20,10 @@ type Pod struct {
 	Name string
 	UID  types.UID
 	// Version is the resourceVersion that was seen.
-	Version      string
+	Version string
+	// Stray says that the pod is none that the controller knows, though the clique controls
+	// it: see IsStray. It counts as nothing, and goes. Index and Attempt are zero.
+	Stray        bool
 	Index        int32
 	Attempt      int32
 	TemplateHash string
@@ -58,22 +62,34 @@ type Pod struct {
 	Failure string
 }
 
-// NewPod reads a pod that a PodClique controls. It fails when the labels that say
-// which pod of the clique it is are not as the controller wrote them: guessing could
-// count one pod for another.
-func NewPod(pod *corev1.Pod) (Pod, error) {
-	index, ok := labels.ParseIndex(pod.Labels[labels.PodIndex])
-	if !ok {
-		return Pod{}, fmt.Errorf("pod %s: label %s is %q, not an index", pod.Name, labels.PodIndex, pod.Labels[labels.PodIndex])
+// IsStray says that a pod that a PodClique controls is not as the controller made it: the
+// labels by which it is found, and that say which pod of the clique it is, do not go with its
+// name. It is a copy of a pod, or somebody has changed its labels. Guessing could count one
+// pod for another.
+func IsStray(clique *grovev1alpha1.PodClique, pod *corev1.Pod) bool {
+	_, _, ok := identify(clique, pod)
+	return !ok
+}
+
+// identify reads which pod of a clique a pod is.
+func identify(clique *grovev1alpha1.PodClique, pod *corev1.Pod) (index, attempt int32, ok bool) {
+	index, isIndex := labels.ParseIndex(pod.Labels[labels.PodIndex])
+	attempt, isAttempt := labels.ParseIndex(pod.Labels[labels.RestartAttempt])
+	if !isIndex || !isAttempt || !labels.IsManaged(pod.Labels) || pod.Labels[labels.PodClique] != clique.Name ||
+		pod.Name != naming.Pod(clique.Name, clique.UID, index, attempt) {
+		return 0, 0, false
 	}
-	attempt, ok := labels.ParseIndex(pod.Labels[labels.RestartAttempt])
-	if !ok {
-		return Pod{}, fmt.Errorf("pod %s: label %s is %q, not an attempt", pod.Name, labels.RestartAttempt, pod.Labels[labels.RestartAttempt])
-	}
+	return index, attempt, true
+}
+
+// NewPod reads a pod that a PodClique controls.
+func NewPod(clique *grovev1alpha1.PodClique, pod *corev1.Pod) Pod {
+	index, attempt, ok := identify(clique, pod)
 	out := Pod{
 		Name:         pod.Name,
 		UID:          pod.UID,
 		Version:      pod.ResourceVersion,
+		Stray:        !ok,
 		Index:        index,
 		Attempt:      attempt,
 		TemplateHash: pod.Labels[labels.PodTemplateHash],
@@ -98,20 +114,16 @@ func NewPod(pod *corev1.Pod) (Pod, error) {
 	if pod.Status.Phase == corev1.PodFailed || out.CrashLooping || out.Failing {
 		out.Failure = describeFailure(pod)
 	}
-	return out, nil
+	return out
 }
 
-// NewPods reads pods that PodCliques control; it fails as NewPod does.
-func NewPods(pods []corev1.Pod) ([]Pod, error) {
+// NewPods reads pods that a PodClique controls.
+func NewPods(clique *grovev1alpha1.PodClique, pods []corev1.Pod) []Pod {
 	out := make([]Pod, 0, len(pods))
 	for i := range pods {
-		pod, err := NewPod(&pods[i])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, pod)
+		out = append(out, NewPod(clique, &pods[i]))
 	}
-	return out, nil
+	return out
 }
 
 // Terminating says that the pod is being deleted.

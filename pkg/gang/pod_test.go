@@ -11,14 +11,20 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
 )
+
+// podThree is the name of the pod of index 3 in attempt 2 of the clique that newClique makes.
+const podThree = "set-0-worker-3-lkg2ifu6"
 
 // corePod is a pod as the API server has it, with the labels that the controller wrote.
 func corePod(change func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "pod-3", UID: "uid",
-			Labels: map[string]string{labels.PodIndex: "3", labels.RestartAttempt: "2", labels.PodTemplateHash: "hash"},
+			Name: podThree, UID: "uid",
+			Labels: map[string]string{
+				labels.ManagedBy: labels.ManagedByValue, labels.PodClique: "set-0-worker", labels.PodIndex: "3", labels.RestartAttempt: "2", labels.PodTemplateHash: "hash",
+			},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
@@ -52,7 +58,7 @@ func runs(name string) corev1.ContainerStatus {
 }
 
 func TestNewPodReads(t *testing.T) {
-	base := Pod{Name: "pod-3", UID: "uid", Index: 3, Attempt: 2, TemplateHash: "hash", Phase: corev1.PodPending}
+	base := Pod{Name: podThree, UID: "uid", Index: 3, Attempt: 2, TemplateHash: "hash", Phase: corev1.PodPending}
 	with := func(change func(*Pod)) Pod {
 		want := base
 		change(&want)
@@ -164,43 +170,50 @@ func TestNewPodReads(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := NewPod(corePod(tc.pod))
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "pod", tc.want, got)
+			expect(t, "pod", tc.want, NewPod(training(4), corePod(tc.pod)))
 		})
 	}
 }
 
-func TestNewPodRefusesToGuess(t *testing.T) {
-	tests := map[string]struct {
-		label, value string
-		wantErr      string
-	}{
-		"index that is no number":  {labels.PodIndex, "x", `pod pod-3: label grove.io/podclique-pod-index is "x", not an index`},
-		"negative index":           {labels.PodIndex, "-1", `pod pod-3: label grove.io/podclique-pod-index is "-1", not an index`},
-		"index with leading zeros": {labels.PodIndex, "03", `pod pod-3: label grove.io/podclique-pod-index is "03", not an index`},
-		"index that overflows":     {labels.PodIndex, "4294967299", `pod pod-3: label grove.io/podclique-pod-index is "4294967299", not an index`},
-		"no index":                 {labels.PodIndex, "", `pod pod-3: label grove.io/podclique-pod-index is "", not an index`},
-		"attempt that is no number": {
-			labels.RestartAttempt, "one", `pod pod-3: label grove.io/restart-attempt is "one", not an attempt`,
-		},
-		"no attempt": {labels.RestartAttempt, "", `pod pod-3: label grove.io/restart-attempt is "", not an attempt`},
+// A pod is counted only if all that says which one it is says the same: else it could be
+// counted for another.
+func TestAPodWhoseLabelsDoNotGoWithItsNameIsAStray(t *testing.T) {
+	label := func(key, value string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Labels[key] = value }
 	}
-	for name, tc := range tests {
+	without := func(key string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { delete(p.Labels, key) }
+	}
+	tests := map[string]func(*corev1.Pod){
+		"a copy":                         func(p *corev1.Pod) { p.Name = "debug" },
+		"a copy with a name like it":     func(p *corev1.Pod) { p.Name += "-copy" },
+		"the name is of another clique":  func(p *corev1.Pod) { p.Name = naming.Pod("set-0-worker", "another", 3, 2) },
+		"the name is of another index":   func(p *corev1.Pod) { p.Name = naming.Pod("set-0-worker", "clique", 2, 2) },
+		"the name is of another attempt": func(p *corev1.Pod) { p.Name = naming.Pod("set-0-worker", "clique", 3, 1) },
+		"another index":                  label(labels.PodIndex, "4"),
+		"an index that is no number":     label(labels.PodIndex, "x"),
+		"a negative index":               label(labels.PodIndex, "-1"),
+		"an index with leading zeros":    label(labels.PodIndex, "03"),
+		"an index that overflows":        label(labels.PodIndex, "4294967299"),
+		"no index":                       without(labels.PodIndex),
+		"a later attempt":                label(labels.RestartAttempt, "3"),
+		"an earlier attempt":             label(labels.RestartAttempt, "1"),
+		"an attempt that is no number":   label(labels.RestartAttempt, "one"),
+		"no attempt":                     without(labels.RestartAttempt),
+		"another clique":                 label(labels.PodClique, "set-0-other"),
+		"no clique":                      without(labels.PodClique),
+		"managed by another":             label(labels.ManagedBy, "helm"),
+		"managed by nobody":              without(labels.ManagedBy),
+	}
+	if IsStray(training(4), corePod(nil)) {
+		t.Error("a pod as it was made is a stray")
+	}
+	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			pod, err := NewPod(corePod(func(p *corev1.Pod) {
-				p.Labels[tc.label] = tc.value
-				if tc.value == "" {
-					delete(p.Labels, tc.label)
-				}
-			}))
-			if err == nil {
-				t.Fatalf("got %+v, want an error", pod)
-			}
-			expect(t, "error", tc.wantErr, err.Error())
-			expect(t, "pod", Pod{}, pod)
+			pod := corePod(change)
+			want := Pod{Name: pod.Name, UID: "uid", Stray: true, TemplateHash: "hash", Phase: corev1.PodPending}
+			expect(t, "pod", want, NewPod(training(4), pod))
+			expect(t, "is a stray", true, IsStray(training(4), pod))
 		})
 	}
 }
@@ -261,10 +274,7 @@ func TestNewPodSaysHowAPodFailed(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			pod, err := NewPod(corePod(func(p *corev1.Pod) { p.Status, p.Spec.NodeName = tc.status, tc.node }))
-			if err != nil {
-				t.Fatal(err)
-			}
+			pod := NewPod(training(4), corePod(func(p *corev1.Pod) { p.Status, p.Spec.NodeName = tc.status, tc.node }))
 			expect(t, "failure", tc.want, pod.Failure)
 		})
 	}
@@ -309,15 +319,12 @@ func TestAPodWhoseContainersFinishOneAfterTheOther(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			pod, err := NewPod(&corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labels.PodIndex: "0", labels.RestartAttempt: "0"}},
-				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: tc.containers, Conditions: []corev1.PodCondition{
+			pod := NewPod(training(4), corePod(func(p *corev1.Pod) {
+				p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: tc.containers, Conditions: []corev1.PodCondition{
 					{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: tc.reason},
-				}},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+				}}
+			}))
+			pod.Index, pod.Attempt = 0, 0
 			expect(t, "finishing", tc.want, pod.Finishing)
 			pod.UID = uidOf(0)
 			expect(t, "available in Training", tc.want, IsAvailable(after(training(1), pod)))
@@ -348,10 +355,7 @@ func TestAPodThatIsAboutToBeFailed(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			pod, err := NewPod(corePod(func(p *corev1.Pod) { p.Status = tc.status }))
-			if err != nil {
-				t.Fatal(err)
-			}
+			pod := NewPod(training(4), corePod(func(p *corev1.Pod) { p.Status = tc.status }))
 			expect(t, "failing", tc.want, pod.Failing)
 			expect(t, "failure", tc.failed, pod.Failure)
 		})

@@ -81,6 +81,12 @@ func podsToDelete(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodClique
 	for _, pod := range pods.surplus {
 		add(pod)
 	}
+	for _, pod := range pods.strays {
+		// Below a parent that is over, what has ended stays to be read, as others do (D12).
+		if s.Parent == ParentActive || (!pod.Ended() && !pod.Failing) {
+			add(pod)
+		}
+	}
 	completed := completedOf(status)
 	for _, index := range sortedKeys(pods.current) {
 		pod := pods.current[index]

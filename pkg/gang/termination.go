@@ -62,6 +62,11 @@ func ForceDeletion(s CliqueSnapshot, pod Pod) Event {
 	return Event{corev1.EventTypeWarning, EventPodForceDeleted, onDeadNode(s, pod) + ": it is force-deleted"}
 }
 
+// StrayDeletion tells that a stray pod has been removed.
+func StrayDeletion(pod Pod) Event {
+	return Event{corev1.EventTypeWarning, EventStrayPodDeleted, pod.Name + onNode(pod) + " is a copy of another pod, or its labels were changed: it is deleted"}
+}
+
 // onDeadNode names a pod and its node, and says what is known of a dead one.
 func onDeadNode(s CliqueSnapshot, pod Pod) string {
 	text := pod.Name + onNode(pod)

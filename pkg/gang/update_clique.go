@@ -56,7 +56,7 @@ func observeUpdate(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqu
 		return false
 	}
 	hash := PodTemplateHash(s.Clique)
-	old := slices.ContainsFunc(s.Pods, func(pod Pod) bool { return pod.TemplateHash != hash })
+	old := slices.ContainsFunc(s.Pods, func(pod Pod) bool { return !pod.Stray && pod.TemplateHash != hash })
 	progress := status.UpdateProgress
 	isCurrent := isUpdating(status) && progress.PodTemplateHash == hash
 	if s.Turn.Due && !isCurrent && needsUpdate(pods.current, hash) {

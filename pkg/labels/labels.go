@@ -102,6 +102,12 @@ func ForReplica(name, set, component string, replica int32) map[string]string {
 	return labels
 }
 
+// IsManaged says that labels are of an object that is managed here. The controllers' cache holds
+// no other pods.
+func IsManaged(all map[string]string) bool {
+	return all[ManagedBy] == ManagedByValue
+}
+
 // Index renders an index or attempt as a label value.
 func Index(index int32) string {
 	return strconv.FormatInt(int64(index), 10)

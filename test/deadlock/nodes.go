@@ -129,10 +129,7 @@ func (n *nodes) wasAvailable(p *podOnNode) bool {
 // changed tells those who watch a pod.
 func (n *nodes) changed(p *podOnNode) {
 	n.life.writes++
-	var err error
-	if p.seen, err = gang.NewPod(p.Pod); err != nil {
-		n.life.fail("a pod cannot be read: %v", err)
-	}
+	p.seen = gang.NewPod(n.life.cliques()[p.of.clique], p.Pod)
 	n.life.record.remember(n.life, p)
 	n.life.enqueue(pass{"clique", p.Labels[labels.PodClique]})
 	if p.Spec.NodeName == "" || p.hasEnded() {

@@ -224,16 +224,10 @@ func (m *Model) lookAtClique(s *state, seen *world, which int) (cliqueKey, bool)
 	return key, live
 }
 
-// isBeginning says that a restart is under way, as package podclique has it.
-func isBeginning(clique *grovev1alpha1.PodClique) bool {
-	created := clique.Status.CreatedAttempt
-	return clique.Spec.Attempt > 0 && (created == nil || *created < clique.Spec.Attempt)
-}
-
 // othersDrained asks the statuses of the other cliques for old pods (D19).
 func (m *Model) othersDrained(seen *world, which int) bool {
 	clique := m.cliques.objects[seen.Cliques[which]]
-	if !isBeginning(clique) {
+	if !gang.IsBeginning(clique) {
 		return true
 	}
 	key := drainedKey{cliques: seen.Cliques, which: uint8(which), attempt: m.attempt(seen.Set)}
@@ -251,7 +245,7 @@ func (m *Model) othersDrained(seen *world, which int) bool {
 
 // mayBeginAttempt lists the pods live before the first one after a restart is made.
 func (m *Model) mayBeginAttempt(s *state, set uint16, clique *grovev1alpha1.PodClique) bool {
-	if !isBeginning(clique) || clique.Status.Replicas > 0 {
+	if !gang.IsBeginning(clique) || clique.Status.Replicas > 0 {
 		return true
 	}
 	for slot, p := range s.World.Pods {

@@ -93,8 +93,12 @@ func stripNode(obj any) (any, error) {
 }
 
 func ourLabels(all map[string]string) map[string]string {
-	out := make(map[string]string, 4)
-	for _, key := range []string{labels.PartOf, labels.PodIndex, labels.PodGang, labels.RestartAttempt, labels.PodTemplateHash} {
+	out := make(map[string]string, 7)
+	if labels.IsManaged(all) {
+		// The constant takes no memory of its own.
+		out[labels.ManagedBy] = labels.ManagedByValue
+	}
+	for _, key := range []string{labels.PartOf, labels.PodClique, labels.PodIndex, labels.PodGang, labels.RestartAttempt, labels.PodTemplateHash} {
 		if value, ok := all[key]; ok {
 			out[key] = value
 		}

@@ -17,6 +17,7 @@ import (
 	apilabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
+	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 )
@@ -46,9 +47,10 @@ func fullPod() *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "llm-0-worker-3-abc", UID: "uid", ResourceVersion: "7", Generation: 1,
+			Namespace: "ns", Name: "llm-0-worker-3-lkg2ifu6", UID: "uid", ResourceVersion: "7", Generation: 1,
 			Labels: map[string]string{
-				labels.PartOf: "llm", labels.PodIndex: "3", labels.RestartAttempt: "2", labels.PodTemplateHash: "hash", "team": "red",
+				labels.PartOf: "llm", labels.ManagedBy: labels.ManagedByValue, labels.PodClique: "llm-0-worker",
+				labels.PodIndex: "3", labels.RestartAttempt: "2", labels.PodTemplateHash: "hash", "team": "red",
 			},
 			Annotations:                map[string]string{"long": "text"},
 			ManagedFields:              []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
@@ -88,11 +90,7 @@ func strip(t *testing.T, pod *corev1.Pod) *corev1.Pod {
 
 func read(t *testing.T, pod *corev1.Pod) gang.Pod {
 	t.Helper()
-	out, err := gang.NewPod(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return gang.NewPod(&grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Name: "llm-0-worker", UID: "clique"}}, pod)
 }
 
 func TestAStrippedPodDecidesAsTheWholeOne(t *testing.T) {
@@ -100,7 +98,7 @@ func TestAStrippedPodDecidesAsTheWholeOne(t *testing.T) {
 	want := read(t, pod)
 	// The comparison would prove nothing about a field that is empty in both.
 	expect(t, "what is compared", gang.Pod{
-		Name: "llm-0-worker-3-abc", UID: "uid", Version: "7", Index: 3, Attempt: 2, TemplateHash: "hash", Phase: corev1.PodFailed,
+		Name: "llm-0-worker-3-lkg2ifu6", UID: "uid", Version: "7", Index: 3, Attempt: 2, TemplateHash: "hash", Phase: corev1.PodFailed,
 		Ready: true, Scheduled: true, Gated: true, Started: true, Node: "gpu-17",
 		DeletionRequested: ptr.To(moment(30).Time), DeletionDue: moment(50).Time, FinishedAt: moment(40).Time,
 		Failure: "failed (init exit code 2; main exit code 137, OOMKilled; Evicted) on node gpu-17",
@@ -130,6 +128,7 @@ func TestStrippedPodsDecideAsTheWholeOnes(t *testing.T) {
 		func(p *corev1.Pod) { p.Spec.NodeName = "" },
 		func(p *corev1.Pod) { p.Spec.SchedulingGates = nil },
 		func(p *corev1.Pod) { delete(p.Labels, labels.PodTemplateHash) },
+		func(p *corev1.Pod) { delete(p.Labels, labels.PodClique) },
 		func(p *corev1.Pod) {
 			for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 				for i := range statuses {
@@ -160,8 +159,11 @@ func TestStrippedPodsDecideAsTheWholeOnes(t *testing.T) {
 func TestAStrippedPodIsFoundAndDeleted(t *testing.T) {
 	pod := strip(t, fullPod())
 	expect(t, "meta", metav1.ObjectMeta{
-		Namespace: "ns", Name: "llm-0-worker-3-abc", UID: "uid", ResourceVersion: "7",
-		Labels:                     map[string]string{labels.PartOf: "llm", labels.PodIndex: "3", labels.RestartAttempt: "2", labels.PodTemplateHash: "hash"},
+		Namespace: "ns", Name: "llm-0-worker-3-lkg2ifu6", UID: "uid", ResourceVersion: "7",
+		Labels: map[string]string{
+			labels.PartOf: "llm", labels.ManagedBy: labels.ManagedByValue, labels.PodClique: "llm-0-worker",
+			labels.PodIndex: "3", labels.RestartAttempt: "2", labels.PodTemplateHash: "hash",
+		},
 		OwnerReferences:            fullPod().OwnerReferences,
 		CreationTimestamp:          moment(1),
 		DeletionTimestamp:          ptr.To(moment(50)),

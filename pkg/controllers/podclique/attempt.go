@@ -2,6 +2,7 @@ package podclique
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,13 +17,6 @@ import (
 	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 )
-
-// isBeginning says that a restart is under way: not all pods of the attempt exist yet, and
-// there was one before it.
-func isBeginning(clique *grovev1alpha1.PodClique) bool {
-	created := clique.Status.CreatedAttempt
-	return clique.Spec.Attempt > 0 && (created == nil || *created < clique.Spec.Attempt)
-}
 
 // replicaOf are the cliques and the scaling groups of a clique's replica, as cached.
 func (r *Reconciler) replicaOf(ctx context.Context, o *observation) ([]grovev1alpha1.PodClique, map[string]*grovev1alpha1.PodCliqueScalingGroup, error) {
@@ -48,7 +42,7 @@ func (r *Reconciler) replicaOf(ctx context.Context, o *observation) ([]grovev1al
 // othersDrained says that no old pod is left in the cliques that restart together with
 // this one, as their statuses tell (D19).
 func (r *Reconciler) othersDrained(ctx context.Context, o *observation) (bool, error) {
-	if o.set == nil || !isBeginning(o.snapshot.Clique) {
+	if o.set == nil || !gang.IsBeginning(o.snapshot.Clique) {
 		return true, nil
 	}
 	siblings, groups, err := r.replicaOf(ctx, o)
@@ -84,7 +78,7 @@ func (r *Reconciler) isInRecordedAttempt(ctx context.Context, o *observation) (b
 // after a restart is made: one of an earlier attempt may be there that no cache shows (D11).
 func (r *Reconciler) mayBeginAttempt(ctx context.Context, o *observation) (bool, error) {
 	clique := o.snapshot.Clique
-	if !isBeginning(clique) || clique.Status.Replicas > 0 {
+	if !gang.IsBeginning(clique) || clique.Status.Replicas > 0 {
 		return true, nil
 	}
 	siblings, groups, err := r.replicaOf(ctx, o)
@@ -108,10 +102,15 @@ func (r *Reconciler) mayBeginAttempt(ctx context.Context, o *observation) (bool,
 			continue
 		}
 		podAttempt, _ := labels.ParseIndex(pods[i].Labels[labels.RestartAttempt])
-		if wanted, ours := want[owner.UID]; ours && podAttempt < wanted {
-			log.FromContext(ctx).V(1).Info("A pod of an earlier attempt is not in the cache yet", "pod", pods[i].Name)
-			return false, nil
+		if wanted, ours := want[owner.UID]; !ours || podAttempt >= wanted {
+			continue
 		}
+		if !labels.IsManaged(pods[i].Labels) {
+			// No cache will ever show it, and nothing tells when it is gone.
+			return false, errors.Join(fmt.Errorf("%s: %w", pods[i].Name, errStrayPod), r.deleteSeen(ctx, clique, pods[i:i+1]))
+		}
+		log.FromContext(ctx).V(1).Info("A pod of an earlier attempt is not in the cache yet", "pod", pods[i].Name)
+		return false, nil
 	}
 	return true, nil
 }

@@ -121,9 +121,7 @@ func (r *Reconciler) observe(ctx context.Context, clique *grovev1alpha1.PodCliqu
 	if err := r.Client.List(ctx, &pods, index.ControlledBy(clique.Namespace, clique.UID)...); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
-	if o.snapshot.Pods, err = gang.NewPods(pods.Items); err != nil {
-		return nil, reconcile.TerminalError(err)
-	}
+	o.snapshot.Pods = gang.NewPods(clique, pods.Items)
 	if missing := gang.MissingIndexes(clique, o.snapshot.Pods); len(missing) > 0 && o.snapshot.Parent == gang.ParentActive {
 		if err := r.lookForMissing(ctx, o, missing); err != nil {
 			return nil, err
@@ -143,9 +141,7 @@ func (r *Reconciler) lookForMissing(ctx context.Context, o *observation, missing
 	if err != nil {
 		return err
 	}
-	if o.snapshot.Pods, err = gang.NewPods(pods); err != nil {
-		return reconcile.TerminalError(err)
-	}
+	o.snapshot.Pods = gang.NewPods(o.snapshot.Clique, pods)
 	stillMissing := gang.MissingIndexes(o.snapshot.Clique, o.snapshot.Pods)
 	for _, index := range missing {
 		if slices.Contains(stillMissing, index) {
@@ -310,7 +306,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 			return err
 		}
 	}
-	errs := []error{r.deletePods(ctx, clique, remove, seen), r.forceDelete(ctx, o, decision.ForceDelete)}
+	errs := []error{r.deleteAndTell(ctx, o, remove, seen), r.forceDelete(ctx, o, decision.ForceDelete)}
 	if len(decision.Create) > 0 {
 		ok, err := r.isInRecordedAttempt(ctx, o)
 		if ok {
@@ -337,7 +333,7 @@ func takesHealthy(clique *grovev1alpha1.PodClique, remove []gang.Pod) bool {
 func replaced(s gang.CliqueSnapshot, pods []gang.Pod) map[types.UID]string {
 	seen := map[types.UID]string{}
 	for _, pod := range pods {
-		if s.Turn.Due && pod.Attempt == s.Clique.Spec.Attempt && pod.TemplateHash != gang.PodTemplateHash(s.Clique) {
+		if s.Turn.Due && !pod.Stray && pod.Attempt == s.Clique.Spec.Attempt && pod.TemplateHash != gang.PodTemplateHash(s.Clique) {
 			seen[pod.UID] = pod.Version
 		}
 	}
@@ -365,6 +361,16 @@ func (r *Reconciler) asCached(ctx context.Context, clique *grovev1alpha1.PodCliq
 	seen = map[types.UID]string{}
 	for _, pod := range pods {
 		i := slices.IndexFunc(current, func(c corev1.Pod) bool { return c.UID == pod.UID })
+		if i < 0 && pod.Stray {
+			// The list goes by a label, which may be what it lacks.
+			stray, err := live.CliquePod(ctx, r.Live, clique, pod.Name, pod.UID)
+			if err != nil {
+				return nil, nil, err
+			}
+			if stray != nil {
+				i, current = len(current), append(current, *stray)
+			}
+		}
 		if i < 0 {
 			continue
 		}
@@ -383,13 +389,18 @@ func isOrphaning(clique *grovev1alpha1.PodClique) bool {
 	return clique.DeletionTimestamp != nil && slices.Contains(clique.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// finalize lets a deleted clique go once a live list shows no pod of it.
+// finalize lets a deleted clique go once a live list shows no pod of it. What the list shows
+// and the cache does not goes as well: it may have lost the label by which the cache knows pods.
+// One that is orphaned meanwhile is not as it was seen any more.
 func (r *Reconciler) finalize(ctx context.Context, clique *grovev1alpha1.PodClique) error {
 	pods, err := live.CliquePods(ctx, r.Live, clique)
 	if err != nil {
 		return err
 	}
 	if len(pods) > 0 {
+		if err := r.deleteSeen(ctx, clique, pods); err != nil {
+			return err
+		}
 		return fmt.Errorf("%d pods of the deleted clique %s are not in the cache yet", len(pods), clique.Name)
 	}
 	r.Pace.Forget(clique.UID)

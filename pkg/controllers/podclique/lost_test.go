@@ -9,6 +9,7 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // Pods whose clique, or whose attempt, is lost in etcd may be all that is left of the work
@@ -17,6 +18,9 @@ func TestPodsOfWhatIsLostAreLeftAlone(t *testing.T) {
 	ofLostClique := func(p *corev1.Pod) {
 		p.Name += "-lost"
 		p.OwnerReferences[0].UID = "lost"
+	}
+	ofLostAttempt := func(p *corev1.Pod) {
+		p.Name, p.Labels[labels.RestartAttempt] = naming.Pod("llm-0-worker", "clique", 0, 1), "1"
 	}
 	tests := map[string]struct {
 		objects []client.Object
@@ -30,7 +34,7 @@ func TestPodsOfWhatIsLostAreLeftAlone(t *testing.T) {
 			objects: []client.Object{newClique(nil), newGang(nil), newPod(0, nil)},
 		},
 		"the attempt is lost": {
-			objects: []client.Object{newSet(nil), newClique(nil), newGang(nil), newPod(0, func(p *corev1.Pod) { p.Labels[labels.RestartAttempt] = "1" })},
+			objects: []client.Object{newSet(nil), newClique(nil), newGang(nil), newPod(0, ofLostAttempt)},
 		},
 		"the clique is lost, and was made again": {
 			objects: []client.Object{newSet(nil), newClique(nil), newGang(gangScheduled), newPod(0, ofLostClique), newPod(2, ofLostClique)},

@@ -97,6 +97,8 @@ func membersOf(clique *grovev1alpha1.PodClique) int32 {
 var (
 	// errForeignPod says that a pod of another owner has the name.
 	errForeignPod = errors.New("a pod of another owner has the name")
+	// errStrayPod says that a pod of the clique itself is not as it was made.
+	errStrayPod = errors.New("somebody has changed the labels of the pod: it is deleted")
 	// errNamesakesPod says that a pod of an earlier clique of the same name has the index.
 	errNamesakesPod = errors.New("a pod of another PodClique of this name, which is lost, has the index")
 )
@@ -120,6 +122,10 @@ func (r *Reconciler) createPod(ctx context.Context, clique *grovev1alpha1.PodCli
 	}
 	if !metav1.IsControlledBy(existing, clique) {
 		return fmt.Errorf("%s: %w", name, errForeignPod)
+	}
+	if gang.IsStray(clique, existing) {
+		// The cache need not know it: its end may bring no other pass than the next trial.
+		return errors.Join(fmt.Errorf("%s: %w", name, errStrayPod), r.deleteSeen(ctx, clique, []corev1.Pod{*existing}))
 	}
 	return nil
 }
@@ -209,6 +215,33 @@ func (r *Reconciler) deletePods(ctx context.Context, clique *grovev1alpha1.PodCl
 		})
 	}
 	return group.Wait()
+}
+
+// deleteSeen deletes pods of a live list, each only as it was seen.
+func (r *Reconciler) deleteSeen(ctx context.Context, clique *grovev1alpha1.PodClique, all []corev1.Pod) error {
+	var pods []gang.Pod
+	seen := map[types.UID]string{}
+	for _, pod := range gang.NewPods(clique, all) {
+		if !pod.Terminating() {
+			pods = append(pods, pod)
+			seen[pod.UID] = pod.Version
+		}
+	}
+	return r.deletePods(ctx, clique, pods, seen)
+}
+
+// deleteAndTell deletes pods, and tells of those that are none of the clique's: people may
+// wonder where they are.
+func (r *Reconciler) deleteAndTell(ctx context.Context, o *observation, pods []gang.Pod, seen map[types.UID]string) error {
+	if err := r.deletePods(ctx, o.snapshot.Clique, pods, seen); err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if pod.Stray && o.snapshot.Clique.DeletionTimestamp == nil {
+			r.announce(o, gang.StrayDeletion(pod))
+		}
+	}
+	return nil
 }
 
 // forceDelete removes pods whose end no kubelet will confirm.

@@ -101,7 +101,7 @@ func (r *Reconciler) siblings(ctx context.Context, clique *grovev1alpha1.PodCliq
 			continue
 		}
 		for i := range cliques.Items {
-			if cliques.Items[i].UID != clique.UID && isBeginning(&cliques.Items[i]) {
+			if cliques.Items[i].UID != clique.UID && gang.IsBeginning(&cliques.Items[i]) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cliques.Items[i])})
 			}
 		}

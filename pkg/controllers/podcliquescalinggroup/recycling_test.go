@@ -22,6 +22,7 @@ import (
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/metrics"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // newCopy is the clique of a copy: of one pod, Ready, unless it is breached for a while.
@@ -48,7 +49,7 @@ func podOf(copyIndex int32, ready corev1.ConditionStatus) client.Object {
 	name := copyName(copyIndex)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: name + "-0", Labels: map[string]string{labels.PodClique: name, labels.PodIndex: "0", labels.RestartAttempt: "0"},
+			Namespace: "ns", Name: naming.Pod(name, types.UID("uid-of-"+name), 0, 0), Labels: map[string]string{labels.ManagedBy: labels.ManagedByValue, labels.PodClique: name, labels.PodIndex: "0", labels.RestartAttempt: "0"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "PodClique", Name: name, UID: types.UID("uid-of-" + name), Controller: ptr.To(true)}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},

@@ -5,11 +5,13 @@ package podcliqueset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -128,14 +130,14 @@ func (r *Reconciler) lookWhoFinished(ctx context.Context, o *observation, now ti
 	}
 	snapshot := o.snapshot
 	snapshot.Cliques = byName(cliques)
-	pods := map[types.UID][]gang.Pod{}
+	ofClique := map[types.UID][]corev1.Pod{}
 	for i := range all {
-		pod, err := gang.NewPod(&all[i])
-		if err != nil {
-			return reconcile.TerminalError(err)
-		}
 		owner := metav1.GetControllerOfNoCopy(&all[i])
-		pods[owner.UID] = append(pods[owner.UID], pod)
+		ofClique[owner.UID] = append(ofClique[owner.UID], all[i])
+	}
+	pods := make(map[types.UID][]gang.Pod, len(cliques))
+	for i := range cliques {
+		pods[cliques[i].UID] = gang.NewPods(&cliques[i], ofClique[cliques[i].UID])
 	}
 	o.snapshot.FinishedAt = gang.FinishedAt(snapshot, pods, now)
 	return nil
@@ -231,7 +233,32 @@ func (r *Reconciler) noActivePods(ctx context.Context, pcs *grovev1alpha1.PodCli
 			return false, nil
 		}
 	}
+	if err := r.deleteUnseen(ctx, pods); err != nil {
+		return false, err
+	}
 	return !slices.ContainsFunc(pods, isActive), nil
+}
+
+// deleteUnseen deletes active pods of a failing set that no cache will ever show, because
+// somebody has taken the label off by which it knows them: no event brings anybody to do it.
+// It fails when there is one, so that the next look tells when it is gone.
+func (r *Reconciler) deleteUnseen(ctx context.Context, pods []corev1.Pod) error {
+	var errs []error
+	for i := range pods {
+		pod := &pods[i]
+		if !isActive(*pod) || labels.IsManaged(pod.Labels) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("pod %s has lost its label %s", pod.Name, labels.ManagedBy))
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		same := client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}
+		if err := r.Client.Delete(ctx, pod, same); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("delete pod %s: %w", pod.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // isActive says that a container of the pod may still run: a terminating pod is active

@@ -99,6 +99,8 @@ func breached(c *grovev1alpha1.PodClique) {
 	}}
 }
 
+func unmanaged(p *corev1.Pod) { delete(p.Labels, labels.ManagedBy) }
+
 func newPod(name string, phase corev1.PodPhase, change func(*corev1.Pod)) client.Object {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -269,6 +271,20 @@ func TestReconcile(t *testing.T) {
 				live:    []client.Object{newClique(nil)},
 			},
 			outcome{Phase: pending, Writes: []string{wrote}},
+		},
+		"one that has lost the label of the cache is deleted, and awaited": {
+			run{objects: []client.Object{newSet(failing), newClique(knows)}, live: []client.Object{newClique(knows), newPod("p", corev1.PodRunning, unmanaged)}},
+			outcome{Writes: []string{"delete p"}, Err: "pod p has lost its label app.kubernetes.io/managed-by"},
+		},
+		"one that is being deleted already is awaited": {
+			run{objects: []client.Object{newSet(failing), newClique(knows)}, live: []client.Object{newClique(knows), newPod("p", corev1.PodRunning, func(p *corev1.Pod) {
+				unmanaged(p)
+				p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.NewTime(now)), []string{"x/y"}
+			})}},
+			outcome{Err: "pod p has lost its label app.kubernetes.io/managed-by"},
+		},
+		"one that has ended stays": {
+			run{objects: []client.Object{newSet(failing), newClique(knows)}, live: []client.Object{newClique(knows), newPod("p", corev1.PodFailed, unmanaged)}}, failed,
 		},
 		"pods of others do not matter": {
 			run{objects: []client.Object{newSet(failing), newClique(knows), newPod("p", corev1.PodRunning, unowned)}}, failed,

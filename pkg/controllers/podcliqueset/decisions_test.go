@@ -3,7 +3,6 @@ package podcliqueset
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -16,11 +15,12 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // memberPod is a pod of the clique with the labels that the controller writes.
 func memberPod(index int32, change func(*corev1.Pod)) client.Object {
-	return newPod(fmt.Sprintf("worker-%d", index), corev1.PodRunning, func(p *corev1.Pod) {
+	return newPod(naming.Pod("llm-0-worker", "clique", index, 0), corev1.PodRunning, func(p *corev1.Pod) {
 		p.Labels[labels.PodClique], p.Labels[labels.PodIndex], p.Labels[labels.RestartAttempt] = "llm-0-worker", labels.Index(index), "0"
 		if change != nil {
 			change(p)
@@ -205,9 +205,11 @@ func TestAtTheEndOfItsRuntimeTheSetIsLookedAt(t *testing.T) {
 			run{objects: []client.Object{limited(limit, func(pcs *grovev1alpha1.PodCliqueSet) { pcs.Status.Phase = grovev1alpha1.PodCliqueSetSucceeded }), newClique(runs)}}, 0,
 			outcome{Phase: grovev1alpha1.PodCliqueSetSucceeded, Writes: wrote},
 		},
-		"a pod that nobody can read": {
-			run{objects: []client.Object{limited(limit, nil), newClique(runs), memberPod(0, func(p *corev1.Pod) { p.Labels[labels.PodIndex] = "x" })}}, 2,
-			outcome{Phase: grovev1alpha1.PodCliqueSetRunning, Err: `terminal error: pod worker-0: label grove.io/podclique-pod-index is "x", not an index`},
+		"a pod that cannot be told from others has finished nothing": {
+			run{objects: []client.Object{limited(limit, nil), newClique(done)}, live: append(finishedLive(11 * time.Minute)[:2:2], memberPod(1, func(p *corev1.Pod) {
+				podFinished(11 * time.Minute)(p)
+				p.Labels[labels.PodIndex] = "x"
+			}))}, 2, outcome{Phase: grovev1alpha1.PodCliqueSetPending, Writes: wrote, Events: tooLong},
 		},
 	}
 	for name, tc := range tests {

@@ -184,9 +184,7 @@ func (r *Reconciler) readLive(ctx context.Context, snapshot *gang.GateSnapshot, 
 			continue
 		}
 		snapshot.Cliques[current.Name] = current
-		if snapshot.Pods[current.Name], err = gang.NewPods(pods[current.UID]); err != nil {
-			return fmt.Errorf("pods of clique %s: %w", current.Name, err)
-		}
+		snapshot.Pods[current.Name] = gang.NewPods(current, pods[current.UID])
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/naming"
 )
 
 // barred holds the cliques of the set at a barrier for ten seconds at most.
@@ -211,7 +212,7 @@ func TestTheGateExpiresAtItsDeadline(t *testing.T) {
 	clique := c.awaitTwo(t)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "llm-1-router-0-x", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(clique, grovev1alpha1.SchemeGroupVersion.WithKind("PodClique"))},
+			Namespace: "ns", Name: naming.Pod(clique.Name, clique.UID, 0, 0), OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(clique, grovev1alpha1.SchemeGroupVersion.WithKind("PodClique"))},
 			Labels: map[string]string{
 				labels.PartOf: "llm", labels.ManagedBy: labels.ManagedByValue, labels.ReplicaIndex: "1",
 				labels.PodClique: clique.Name, labels.PodIndex: "0", labels.RestartAttempt: "0",
@@ -230,7 +231,7 @@ func TestTheGateExpiresAtItsDeadline(t *testing.T) {
 	if gate, text := c.gate(t); !gate.Status.Cliques[0].Expired || text != "" {
 		t.Errorf("after its time: %+v, %q", gate.Status.Cliques, text)
 	}
-	expect(t, "events", []string{"Warning StartBarrierExpired gang llm-1: not all pods have started 10s after the first has, llm-1-router: 0 of 2 pods have started, missing: llm-1-router-0-x, which has no node; the one of index 1, which does not exist"}, c.told())
+	expect(t, "events", []string{"Warning StartBarrierExpired gang llm-1: not all pods have started 10s after the first has, llm-1-router: 0 of 2 pods have started, missing: " + pod.Name + ", which has no node; the one of index 1, which does not exist"}, c.told())
 }
 
 func TestAForeignFileOfTheGateIsToldOnce(t *testing.T) {

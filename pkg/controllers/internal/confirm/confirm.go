@@ -41,9 +41,5 @@ func breach(ctx context.Context, reader client.Reader, clique *grovev1alpha1.Pod
 	if err != nil {
 		return false, err
 	}
-	seen, err := gang.NewPods(pods)
-	if err != nil {
-		return false, fmt.Errorf("pods of clique %s: %w", clique.Name, err)
-	}
-	return gang.StillBreached(current, seen, now), nil
+	return gang.StillBreached(current, gang.NewPods(current, pods), now), nil
 }

@@ -54,10 +54,26 @@ func CliquePods(ctx context.Context, reader client.Reader, clique *grovev1alpha1
 	return controlledBy(pods, func(uid types.UID) bool { return uid == clique.UID }), nil
 }
 
+// CliquePod reads one pod that a clique controls, whatever its labels. It returns nil when there
+// is none with this name and UID.
+func CliquePod(ctx context.Context, reader client.Reader, clique *grovev1alpha1.PodClique, name string, uid types.UID) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	if err := reader.Get(ctx, types.NamespacedName{Namespace: clique.Namespace, Name: name}, pod); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if pod.UID != uid || !metav1.IsControlledBy(pod, clique) {
+		return nil, nil
+	}
+	return pod, nil
+}
+
 // Cliques lists the cliques that a set owns.
 func Cliques(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.PodCliqueSet) ([]grovev1alpha1.PodClique, error) {
 	cliques := &grovev1alpha1.PodCliqueList{}
-	if err := reader.List(ctx, cliques, client.InNamespace(pcs.Namespace), ofSet(pcs)); err != nil {
+	if err := reader.List(ctx, cliques, client.InNamespace(pcs.Namespace), client.MatchingLabels{labels.PartOf: pcs.Name, labels.ManagedBy: labels.ManagedByValue}); err != nil {
 		return nil, fmt.Errorf("list cliques live: %w", err)
 	}
 	return slices.DeleteFunc(cliques.Items, func(clique grovev1alpha1.PodClique) bool {
@@ -91,9 +107,10 @@ func ReplicaPods(ctx context.Context, reader client.Reader, pcs *grovev1alpha1.P
 	return list(ctx, reader, pcs.Namespace, selector)
 }
 
-// ofSet narrows what the server sends; the owner decides.
+// ofSet narrows what the server sends; the owner decides. It does not go by the label by which
+// the cache knows pods: those that have lost it are the ones that only a live list shows.
 func ofSet(pcs *grovev1alpha1.PodCliqueSet) client.MatchingLabels {
-	return client.MatchingLabels{labels.PartOf: pcs.Name, labels.ManagedBy: labels.ManagedByValue}
+	return client.MatchingLabels{labels.PartOf: pcs.Name}
 }
 
 func list(ctx context.Context, reader client.Reader, namespace string, selector client.MatchingLabels) ([]corev1.Pod, error) {

@@ -135,8 +135,41 @@ func TestPodsOfAReplicaCarryItsLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"ours"}, names(got)); diff != "" {
+	// Whoever manages it: one of ours may have lost that label.
+	if diff := cmp.Diff([]string{"of-somebody-else", "ours"}, names(got)); diff != "" {
 		t.Errorf("pods of a replica (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPodOfACliqueIsTheOneOfTheUIDThatItControls(t *testing.T) {
+	bare := pod("ns", "a-0", "llm-0-a", "uid-a", true)
+	bare.UID, bare.Labels = "new", nil
+	owned := pod("ns", "owned-only", "llm-0-a", "uid-a", false)
+	owned.UID = "new"
+	clique := &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm-0-a", UID: "uid-a"}}
+	tests := map[string]struct {
+		name string
+		uid  types.UID
+		want bool
+	}{
+		"it is there, without a label":  {"a-0", "new", true},
+		"another one has its name":      {"a-0", "old", false},
+		"it is controlled by no clique": {"owned-only", "new", false},
+		"nothing has its name":          {"x", "new", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := CliquePod(t.Context(), reader(t, interceptor.Funcs{}, bare, owned), clique, tc.name, tc.uid)
+			if err != nil || (got != nil) != tc.want {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+	boom := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return errors.New("boom")
+	}}
+	if got, err := CliquePod(t.Context(), reader(t, boom), clique, "a-0", "new"); err == nil || got != nil {
+		t.Errorf("a failed read is taken for an answer: %v", got)
 	}
 }
 
