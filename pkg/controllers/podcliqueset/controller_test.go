@@ -185,6 +185,15 @@ func (r run) do(t *testing.T, change func(*Reconciler)) outcome {
 			}
 			return w.Patch(ctx, obj, patch, opts...)
 		},
+		Delete: func(ctx context.Context, w client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			if same := (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions; same == nil || same.UID == nil || same.ResourceVersion == nil {
+				t.Errorf("%s is deleted though it is not as it was seen", obj.GetName())
+			}
+			if err := write("delete", obj); err != nil {
+				return err
+			}
+			return w.Delete(ctx, obj, opts...)
+		},
 		SubResourceUpdate: func(ctx context.Context, w client.Client, subresource string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			if err := write(subresource, obj); err != nil {
 				return err
@@ -274,14 +283,14 @@ func TestReconcile(t *testing.T) {
 		},
 		"one that has lost the label of the cache is deleted, and awaited": {
 			run{objects: []client.Object{newSet(failing), newClique(knows)}, live: []client.Object{newClique(knows), newPod("p", corev1.PodRunning, unmanaged)}},
-			outcome{Writes: []string{"delete p"}, Err: "pod p has lost its label app.kubernetes.io/managed-by"},
+			outcome{Phase: grovev1alpha1.PodCliqueSetRunning, Writes: []string{"delete p, 0 events"}, Err: "pod p has lost its label app.kubernetes.io/managed-by"},
 		},
 		"one that is being deleted already is awaited": {
 			run{objects: []client.Object{newSet(failing), newClique(knows)}, live: []client.Object{newClique(knows), newPod("p", corev1.PodRunning, func(p *corev1.Pod) {
 				unmanaged(p)
 				p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.NewTime(now)), []string{"x/y"}
 			})}},
-			outcome{Err: "pod p has lost its label app.kubernetes.io/managed-by"},
+			outcome{Phase: grovev1alpha1.PodCliqueSetRunning, Err: "pod p has lost its label app.kubernetes.io/managed-by"},
 		},
 		"one that has ended stays": {
 			run{objects: []client.Object{newSet(failing), newClique(knows)}, live: []client.Object{newClique(knows), newPod("p", corev1.PodFailed, unmanaged)}}, failed,
