@@ -117,7 +117,7 @@ func (d *decision) describe(shape Shape) (*Group, error) {
 func (d *decision) setMinimum(group *Group, shape Shape) {
 	s := d.settings
 	if s.MinMember == nil {
-		group.MinMember, group.MinSubGroup = toInt32(shape.MinMember), toInt32(shape.MinSubGroup)
+		group.MinMember, group.MinSubGroup, group.FirstPods = toInt32(shape.MinMember), toInt32(shape.MinSubGroup), shape.FirstPods
 		if group.MinSubGroup == nil && len(group.SubGroups) == 0 {
 			group.MinMember = ptr.To(max(1, ptr.Deref(group.MinMember, 1)))
 		}
@@ -140,7 +140,7 @@ func (d *decision) setMinimum(group *Group, shape Shape) {
 
 // checkCounts refuses sums that are no number of pods.
 func checkCounts(shape Shape) error {
-	counts := []*int64{shape.MinMember, shape.MinSubGroup}
+	counts := []*int64{shape.MinMember, shape.MinSubGroup, shape.FirstPods}
 	for i := range shape.SubGroups {
 		counts = append(counts, shape.SubGroups[i].MinMember, shape.SubGroups[i].MinSubGroup)
 	}

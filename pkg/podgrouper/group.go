@@ -50,6 +50,9 @@ type Group struct {
 	MinMember *int32
 	// MinSubGroup is how many of the top subgroups have to be, in place of MinMember.
 	MinSubGroup *int32
+	// FirstPods is how many pods those subgroups have that MinSubGroup counts, where it is
+	// known which come first; nil when any do.
+	FirstPods *int64 `json:",omitempty"`
 	// SubGroups of the group, parents before their children.
 	SubGroups []SubGroup
 	// Queue of the group.
@@ -114,11 +117,13 @@ func ReadTopology(name, required, preferred string) (*Topology, []Note) {
 // MinPods is the least number of pods with which the group is satisfied, for schedulers
 // that count pods alone.
 func (g *Group) MinPods() int64 {
-	if g.MinSubGroup == nil {
-		if g.MinMember == nil {
-			return 1
-		}
+	switch {
+	case g.MinSubGroup == nil && g.MinMember == nil:
+		return 1
+	case g.MinSubGroup == nil:
 		return int64(*g.MinMember)
+	case g.FirstPods != nil:
+		return max(1, *g.FirstPods)
 	}
 	children := map[string][]*SubGroup{}
 	for i := range g.SubGroups {

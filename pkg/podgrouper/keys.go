@@ -47,6 +47,10 @@ const (
 	// MadeAsAnnotation of a PodGroup that the pod grouper made is its name. A copy by another
 	// name is its user's.
 	MadeAsAnnotation = "scheduler.grove.io/made-as"
+	// FirstPodsAnnotation of a PodGroup that the pod grouper made is how many pods the
+	// subgroups have that come first, where others come later: a scheduler that counts pods
+	// alone waits for these.
+	FirstPodsAnnotation = "scheduler.grove.io/first-pods"
 )
 
 // PriorityClasses of workloads that ask for none (seed 004).

@@ -234,7 +234,7 @@ func (s *settings) metadata() (labels, annotations map[string]string) {
 		maps.Copy(annotations, levels[i].annotations)
 	}
 	// What says something about that one object would be wrong about the group.
-	for _, key := range []string{corev1.LastAppliedConfigAnnotation, "deployment.kubernetes.io/revision", PodGroupAnnotation, GroupedByAnnotation, MadeAsAnnotation, KAISkipAnnotation} {
+	for _, key := range []string{corev1.LastAppliedConfigAnnotation, "deployment.kubernetes.io/revision", PodGroupAnnotation, GroupedByAnnotation, MadeAsAnnotation, FirstPodsAnnotation, KAISkipAnnotation} {
 		delete(annotations, key)
 	}
 	return labels, annotations

@@ -82,6 +82,9 @@ type Shape struct {
 	MinMember *int64
 	// MinSubGroup is how many of the top subgroups have to be, in place of MinMember.
 	MinSubGroup *int64
+	// FirstPods is how many pods those subgroups have that MinSubGroup counts, where it is
+	// known which come first: the others come later, and are not to be counted in their place.
+	FirstPods *int64
 	// SubGroups of the group.
 	SubGroups []SubGroup
 	// AtOnce is how many pods come without waiting for one of them to run, if that is

@@ -77,7 +77,7 @@ type minimum struct {
 
 func (r *Reconciler) minimumOf(s *state, group *schedulingv1beta1.PodGroup) minimum {
 	m := minimum{
-		wanted: desired.MinPods(&s.group.Spec), asked: numberIn(group, podgrouper.MinMemberAnnotation), lowered: numberIn(group, loweredAnnotation),
+		wanted: desired.MinPods(s.group), asked: numberIn(group, podgrouper.MinMemberAnnotation), lowered: numberIn(group, loweredAnnotation),
 		count: group.Spec.SchedulingPolicy.Gang.MinCount, scheduled: native.IsScheduled(group), unattached: r.unattached(s, group.Name),
 	}
 	for _, pod := range s.members {

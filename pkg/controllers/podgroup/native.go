@@ -84,7 +84,7 @@ func (r *Reconciler) belongs(s *state, pod *corev1.Pod) bool {
 
 // desiredNative is the group of the scheduler's, which so many pods are not in.
 func desiredNative(of *schedulerv1alpha1.PodGroup, name string, unattached int32) *schedulingv1beta1.PodGroup {
-	minimum := desired.MinPods(&of.Spec)
+	minimum := desired.MinPods(of)
 	out := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: of.Namespace, Name: name, OwnerReferences: of.OwnerReferences,

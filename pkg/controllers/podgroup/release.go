@@ -32,7 +32,7 @@ func (r *Reconciler) release(ctx context.Context, s *state) error {
 		}
 	}
 	wasScheduled := meta.IsStatusConditionTrue(s.group.Status.Conditions, schedulerv1alpha1.PodGroupConditionScheduled)
-	if there < desired.MinPods(&s.group.Spec) && !wasScheduled {
+	if there < desired.MinPods(s.group) && !wasScheduled {
 		return nil
 	}
 	group := errgroup.Group{}

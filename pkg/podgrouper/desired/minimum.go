@@ -2,6 +2,7 @@ package desired
 
 import (
 	"math"
+	"strconv"
 
 	"k8s.io/utils/ptr"
 
@@ -11,8 +12,13 @@ import (
 
 // MinPods is the least number of pods with which a PodGroup is satisfied, at least 1, for
 // schedulers that count pods alone.
-func MinPods(spec *schedulerv1alpha1.PodGroupSpec) int32 {
+func MinPods(of *schedulerv1alpha1.PodGroup) int32 {
+	spec := &of.Spec
 	group := podgrouper.Group{MinMember: spec.MinMember, MinSubGroup: spec.MinSubGroup}
+	// Which of its subgroups come first is no business of who makes one by hand.
+	if first, err := strconv.ParseInt(of.Annotations[podgrouper.FirstPodsAnnotation], 10, 32); err == nil && podgrouper.IsMade(of) {
+		group.FirstPods = &first
+	}
 	for i := range spec.SubGroups {
 		sub := &spec.SubGroups[i]
 		group.SubGroups = append(group.SubGroups, podgrouper.SubGroup{

@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"strconv"
+
 	"k8s.io/apimachinery/pkg/util/validation"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
@@ -25,6 +27,9 @@ func PodGroup(group *podgrouper.Group, live *schedulerv1alpha1.PodGroup) *schedu
 		WithAnnotations(group.Annotations).
 		WithAnnotations(map[string]string{podgrouper.GroupedByAnnotation: podgrouper.GroupedByValue, podgrouper.MadeAsAnnotation: group.Name}).
 		WithSpec(spec(group, live))
+	if group.FirstPods != nil {
+		out.WithAnnotations(map[string]string{podgrouper.FirstPodsAnnotation: strconv.FormatInt(*group.FirstPods, 10)})
+	}
 	if owner := group.Owner; owner != nil {
 		out.WithOwnerReferences(metav1ac.OwnerReference().WithAPIVersion(owner.APIVersion).WithKind(owner.Kind).WithName(owner.Name).WithUID(owner.UID))
 	}

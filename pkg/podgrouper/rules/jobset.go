@@ -48,10 +48,14 @@ func (JobSet) Identify(in podgrouper.Input) (podgrouper.Membership, error) {
 
 // Describe makes the tree. Replicated jobs that come when others run or have ended are not
 // waited for: neither those after the first of an order, nor those that depend on others.
-func (JobSet) Describe(_ context.Context, _ podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
+// They keep their minimum in the tree, by which KAI has each of them come as a whole.
+func (JobSet) Describe(_ context.Context, in podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
 	inOrder := owner.String("spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
+	succeeded, current := succeededJobs(owner), in.Pod.Labels[jobSetReplicatedJob]
 	var shape podgrouper.Shape
-	var first, atOnce int64
+	var jobs, first, done, atOnce int64
+	// A set that starts anew has pods of the first before its status says so.
+	later := current != ""
 	for _, job := range owner.List("spec", "replicatedJobs") {
 		name, replicas := job.String("name"), or(job.Count("replicas"), 1)
 		pods := podsOfJob(job.At("template", "spec"))
@@ -62,9 +66,14 @@ func (JobSet) Describe(_ context.Context, _ podgrouper.Input, owner fields.Field
 			job.Report(field.TooMany(job.Path("replicas"), int(replicas), podgrouper.MaxSubGroups))
 			return podgrouper.Shape{}, nil
 		}
+		jobs++
 		if dependent := len(job.List("dependsOn")) > 0; !dependent && (!inOrder || first == 0) {
 			first++
 			atOnce += replicas * pods
+			later = later && name != current
+			if succeeded[name] >= replicas {
+				done += replicas * pods
+			}
 		}
 		place := placement(job.At("template").Strings("metadata", "annotations"), &shape.Notes)
 		shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{Name: podgrouper.SubGroupName(name), MinSubGroup: &replicas, Topology: place})
@@ -78,5 +87,21 @@ func (JobSet) Describe(_ context.Context, _ podgrouper.Input, owner fields.Field
 	if len(shape.SubGroups) > 0 {
 		shape.MinSubGroup = ptr.To(max(1, first))
 	}
+	if first > 0 && first < jobs {
+		shape.FirstPods = ptr.To(atOnce)
+		if later {
+			// It does not wait for those before it that have succeeded.
+			*shape.FirstPods -= done
+		}
+	}
 	return shape, nil
+}
+
+// succeededJobs is how many Jobs of each replicated job have succeeded.
+func succeededJobs(owner fields.Fields) map[string]int64 {
+	out := map[string]int64{}
+	for _, job := range owner.List("status", "replicatedJobsStatus") {
+		out[job.String("name")] = or(job.Count("succeeded"), 0)
+	}
+	return out
 }

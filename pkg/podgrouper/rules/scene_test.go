@@ -183,6 +183,9 @@ func checkAPI(t *testing.T, group *podgrouper.Group) {
 	if errs := validation.ValidatePodGroup(hub); len(errs) > 0 {
 		t.Errorf("the API refuses the group: %v", errs.ToAggregate())
 	}
+	if got := int64(desired.MinPods(versioned)); got != group.MinPods() {
+		t.Errorf("the PodGroup needs %d pods, the group %d", got, group.MinPods())
+	}
 }
 
 // render tells a group in one line.
@@ -193,6 +196,9 @@ func render(group *podgrouper.Group) string {
 	var out []string
 	name := group.Name[:strings.LastIndex(group.Name, "-")]
 	out = append(out, fmt.Sprintf("%s of %s/%s, %s", name, group.Owner.Kind, group.Owner.Name, minimum(int64Of(group.MinMember), int64Of(group.MinSubGroup))))
+	if group.FirstPods != nil {
+		out = append(out, fmt.Sprintf("the first of %d pods", group.MinPods()))
+	}
 	if group.Topology != nil {
 		out = append(out, "on "+place(group.Topology))
 	}

@@ -27,7 +27,7 @@ type counts struct {
 }
 
 func count(s Snapshot) counts {
-	c := counts{members: int32(len(s.Members)), need: desired.MinPods(&s.Group.Spec)}
+	c := counts{members: int32(len(s.Members)), need: desired.MinPods(s.Group)}
 	for _, pod := range s.Members {
 		switch pod.Status.Phase {
 		case corev1.PodSucceeded:

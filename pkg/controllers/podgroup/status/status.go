@@ -156,7 +156,7 @@ func (s *Snapshot) unsupported() string {
 	if hasTopology(spec) {
 		what = append(what, "topologyConstraint")
 	}
-	if s.BackEnd == "" && desired.MinPods(spec) > 1 {
+	if s.BackEnd == "" && desired.MinPods(s.Group) > 1 {
 		what = append(what, "a minimum of several pods (the scheduler places them one by one)")
 	}
 	if s.Native != nil && s.Native.Spec.PriorityClassName != spec.PriorityClassName {
