@@ -57,6 +57,7 @@ type Reconciler struct {
 	owners *ownerWatches
 	reader *ownerReader
 	loose  *loosePods
+	stray  *strayPods
 	queue  *groupQueue
 	notes  *noted
 }
@@ -74,6 +75,8 @@ type state struct {
 	group *schedulerv1alpha1.PodGroup
 	// described is what the pod grouper says about it; nil when it says nothing.
 	described *podgrouper.Group
+	// stray says that its pods would be in another group now, so that no more of them come.
+	stray bool
 	// invalid is what is wrong with the workload's fields.
 	invalid error
 	// again is when to look once more though nothing happens; zero for never.
@@ -86,6 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.readMembers(ctx, s); err != nil {
 		return reconcile.Result{}, err
 	}
+	defer func() { r.queue.add(r.stray.look(s.key, len(s.members) > 0)...) }()
 	store, err := r.storeFor(ctx, s)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -129,7 +133,7 @@ func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, 
 	}
 	snapshot := status.Snapshot{
 		Group: s.group, Members: s.members, BackEnd: s.backEnd, NativeName: podgrouper.NativeNameOf(s.group), Invalid: s.invalid,
-		NodePool: s.group.Labels[podgrouper.NodePoolLabel],
+		NodePool: s.group.Labels[podgrouper.NodePoolLabel], Strays: r.strays(s),
 	}
 	var err error
 	if s.backEnd == podgrouper.KAI {
@@ -184,8 +188,7 @@ func (r *Reconciler) readMembers(ctx context.Context, s *state) error {
 		return fmt.Errorf("list the pods of the group: %w", err)
 	}
 	for i := range list.Items {
-		// The annotation alone makes no member: its user may want the pod left alone.
-		if pod := &list.Items[i]; pod.Annotations[podgrouper.SkipAnnotation] != "true" {
+		if pod := &list.Items[i]; isMember(pod) {
 			s.members = append(s.members, pod)
 		}
 	}
@@ -208,6 +211,10 @@ func (r *Reconciler) readMembers(ctx context.Context, s *state) error {
 	}
 	return nil
 }
+
+// isMember says that a pod that names a group is in it. The annotation alone does not make it
+// so: its user may want the pod left alone.
+func isMember(pod *corev1.Pod) bool { return pod.Annotations[podgrouper.SkipAnnotation] != "true" }
 
 // readLoose reads the pods that do not name the group and belong to it. Until each pod of
 // the namespace has been looked at, there may be more.

@@ -123,7 +123,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.resolver = owners.New(c, mapper, owners.Options{Clock: w.clock})
 	w.Reconciler = &Reconciler{
 		Client: c, Writer: c, Pods: c, Live: c, Grouping: w, Recorder: w.recorder, Clock: w.clock, Pace: pace.New(), Metrics: own, NativeGangs: true,
-		loose: newLoosePods(), queue: newGroupQueue(), notes: newNoted(),
+		loose: newLoosePods(), stray: newStrayPods(), queue: newGroupQueue(), notes: newNoted(),
 		kai: &kai{client: c, live: c, mapper: mapper, clock: w.clock, found: func() {}},
 	}
 	w.reader = newOwnerReader(c, c, w.clock)

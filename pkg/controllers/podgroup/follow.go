@@ -47,6 +47,9 @@ func (r *Reconciler) follow(ctx context.Context, store store, s *state) error {
 	}
 	if speaker == nil {
 		r.owners.forget(s.key)
+		if !slices.ContainsFunc(s.members, isThere) {
+			r.queue.add(r.stray.put(s.key, nil)...)
+		}
 		return nil
 	}
 	if s.group != nil && !podgrouper.IsMade(s.group) {
@@ -76,7 +79,10 @@ func (r *Reconciler) follow(ctx context.Context, store store, s *state) error {
 		r.tellMissing(pod, err)
 		return fmt.Errorf("describe the group of pod %s: %w", pod.Name, err)
 	}
-	if group != nil && group.Needed() && group.Name != s.key.Name {
+	if group != nil {
+		r.followStrays(ctx, s, group)
+	}
+	if s.stray {
 		group = stray(group, s.key.Name)
 		if s.group != nil {
 			// It stays as it was.

@@ -31,6 +31,10 @@ func (r *Reconciler) setMinCount(ctx context.Context, s *state, group *schedulin
 		return group, nil
 	}
 	m := r.minimumOf(s, group)
+	if missing, err := r.mayHaveStrays(ctx, s, m); err != nil || missing {
+		s.complete = false
+		return group, err
+	}
 	count, lowered := m.decide()
 	if lowered > 0 && m.coming {
 		s.again = m.settles
@@ -69,6 +73,8 @@ type minimum struct {
 	waiting, placed int32
 	// succeeded pods are there no more for the scheduler, and unattached ones never were.
 	succeeded, unattached int32
+	// stray says that pods that come are in another group.
+	stray bool
 	// coming says that others may still come beside those that wait, which they do no more
 	// when it settles.
 	coming  bool
@@ -78,7 +84,7 @@ type minimum struct {
 func (r *Reconciler) minimumOf(s *state, group *schedulingv1beta1.PodGroup) minimum {
 	m := minimum{
 		wanted: desired.MinPods(s.group), asked: numberIn(group, podgrouper.MinMemberAnnotation), lowered: numberIn(group, loweredAnnotation),
-		count: group.Spec.SchedulingPolicy.Gang.MinCount, scheduled: native.IsScheduled(group), unattached: r.unattached(s, group.Name),
+		count: group.Spec.SchedulingPolicy.Gang.MinCount, scheduled: native.IsScheduled(group), unattached: r.unattached(s, group.Name), stray: s.stray,
 	}
 	for _, pod := range s.members {
 		switch {
@@ -110,11 +116,15 @@ func numberIn(group *schedulingv1beta1.PodGroup, annotation string) int32 {
 // That stays so when they are deleted, until none of the group is left: then either the whole
 // workload comes back, and is a gang as before, or one pod of it that had not finished. Which
 // of both does not show in the first that comes, so the gang is waited for, but no longer than
-// others may come.
+// others may come. A minimum that was lowered for pods that are in no group, or in another, is
+// a whole one again when as many run without them.
 func (m minimum) decide() (count, lowered int32) {
 	least := m.wanted - m.unattached
 	if m.scheduled {
 		least -= m.succeeded
+	}
+	if m.stray {
+		least = min(least, m.waiting+m.placed)
 	}
 	least = max(1, least)
 	before := m.count
@@ -136,6 +146,8 @@ func (m minimum) decide() (count, lowered int32) {
 		return m.count, 0
 	case m.waiting > 0:
 		return min(before, least), 0
+	case m.lowered == 0 && m.succeeded == 0 && m.count < m.wanted && m.placed >= m.wanted && !m.stray:
+		return m.wanted, 0
 	}
 	return m.count, m.lowered
 }

@@ -61,6 +61,21 @@ func TestMinimum(t *testing.T) {
 		"one from before the group is among them":  {of4(1, func(m *minimum) { m.waiting, m.unattached, m.coming = 1, 1, true }), 3, 1},
 		"a gang that was not lowered comes back":   {of4(4, func(m *minimum) { m.waiting, m.coming = 1, true }), 4, 0},
 		"and not all of it does":                   {of4(4, func(m *minimum) { m.waiting = 1 }), 4, 0},
+
+		// Pods of the workload were in no group, or in another.
+		"some of it are in others":          {of4(4, func(m *minimum) { m.waiting, m.unattached, m.coming = 2, 3, true }), 1, 0},
+		"they go one after another":         {of4(1, func(m *minimum) { m.waiting, m.placed, m.unattached = 1, 2, 1 }), 1, 0},
+		"they are gone, and the last waits": {of4(1, func(m *minimum) { m.waiting, m.placed = 1, 3 }), 1, 0},
+		"they are gone":                     {of4(1, func(m *minimum) { m.placed = 4 }), 4, 0},
+		"but fewer are left than it needs":  {of4(1, func(m *minimum) { m.placed = 3 }), 1, 0},
+		"or some have succeeded":            {of4(1, func(m *minimum) { m.placed, m.succeeded = 4, 1 }), 1, 0},
+
+		// Its pods are put into another group now.
+		"no more come into it":           {of4(4, func(m *minimum) { m.stray, m.waiting = true, 3 }), 3, 0},
+		"and it ran":                     {of4(4, func(m *minimum) { m.stray, m.waiting, m.placed = true, 1, 2 }), 3, 0},
+		"and nobody of it waits":         {of4(4, func(m *minimum) { m.stray, m.placed = true, 2 }), 4, 0},
+		"and all of it wait for a place": {of4(4, func(m *minimum) { m.stray, m.waiting, m.coming = true, 4, true }), 4, 0},
+		"and nobody of it is left":       {of4(4, func(m *minimum) { m.stray = true }), 4, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if count, lowered := tc.m.decide(); count != tc.count || lowered != tc.lowered {

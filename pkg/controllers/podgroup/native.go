@@ -52,17 +52,20 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 	if err := r.Client.Create(ctx, group); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("create the scheduler's PodGroup %s: %w", name, native.WhyRefused(err, group))
 	}
+	if s.described != nil && !s.described.PerPod && s.described.Owner != nil {
+		// Pods that were made before may be in others.
+		r.queue.add(r.owners.beside(s.key, s.described.Owner.UID)...)
+	}
 	return group, nil
 }
 
 // unattached are the pods that live or have succeeded and are not in a group of the
-// scheduler's, though they belong to it: they were created before they could be. The group
-// cannot wait for them.
+// scheduler's, though they belong to it: they were created before they could be, or are in the
+// groups that they belonged to before. The group cannot wait for them.
 func (r *Reconciler) unattached(s *state, name string) int32 {
-	var n int32
+	n := r.strays(s)
 	for _, pod := range s.members {
-		counts := pod.Status.Phase == corev1.PodSucceeded || (pod.DeletionTimestamp == nil && !pods.HasEnded(pod))
-		if counts && !isIn(pod, name) && r.belongs(s, pod) {
+		if isThere(pod) && !isIn(pod, name) && r.belongs(s, pod) {
 			n++
 		}
 	}

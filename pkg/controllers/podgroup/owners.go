@@ -40,12 +40,15 @@ type ownerWatches struct {
 	watched map[schema.GroupKind]time.Time
 	groups  map[types.UID]sets.Set[types.NamespacedName]
 	ownedBy map[types.NamespacedName][]types.UID
+	// by are the owners that the pods of groups are grouped by.
+	by map[types.NamespacedName]types.UID
 }
 
 func newOwnerWatches(cache crcache.Informers, mapper meta.RESTMapper, reviews authorizationclient.SelfSubjectAccessReviewInterface, clock clock.PassiveClock) *ownerWatches {
 	return &ownerWatches{
 		cache: cache, mapper: mapper, reviews: reviews, clock: clock,
 		watched: map[schema.GroupKind]time.Time{}, groups: map[types.UID]sets.Set[types.NamespacedName]{}, ownedBy: map[types.NamespacedName][]types.UID{},
+		by: map[types.NamespacedName]types.UID{},
 	}
 }
 
@@ -81,6 +84,33 @@ func (w *ownerWatches) drop(group types.NamespacedName) {
 		}
 	}
 	delete(w.ownedBy, group)
+	delete(w.by, group)
+}
+
+// groupBy remembers which of its owners the pods of a group are grouped by.
+func (w *ownerWatches) groupBy(group types.NamespacedName, owner types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.by[group] = owner
+}
+
+// beside lists the groups of other pods below the owner that those of a group are grouped
+// by: those that are grouped by another.
+func (w *ownerWatches) beside(group types.NamespacedName, owner types.UID) []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	others := sets.New[types.NamespacedName]()
+	for _, uid := range w.ownedBy[group] {
+		for other := range w.groups[uid] {
+			if w.by[other] != owner {
+				others.Insert(other)
+			}
+		}
+		if uid == owner {
+			break
+		}
+	}
+	return others.UnsortedList()
 }
 
 // of lists the groups that depend on an owner.

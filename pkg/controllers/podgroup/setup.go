@@ -44,7 +44,7 @@ type Setting struct {
 
 // Setup adds the controllers to a manager.
 func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager, setup Setting) error {
-	r.loose, r.queue, r.notes = newLoosePods(), newGroupQueue(), newNoted()
+	r.loose, r.stray, r.queue, r.notes = newLoosePods(), newStrayPods(), newGroupQueue(), newNoted()
 	r.reader = newOwnerReader(r.Live, r.Pods, r.Clock)
 	r.owners = newOwnerWatches(setup.Cache, mgr.GetRESTMapper(), setup.Reviews, r.Clock)
 	r.owners.changed = r.ownerChanged
@@ -172,6 +172,7 @@ func podChanged() predicate.TypedPredicate[*corev1.Pod] {
 			before, after := e.ObjectOld, e.ObjectNew
 			return before.UID != after.UID || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 				!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
+				!apiequality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
 				!apiequality.Semantic.DeepEqual(before.Spec, after.Spec) || !apiequality.Semantic.DeepEqual(before.Status, after.Status)
 		},
 	}

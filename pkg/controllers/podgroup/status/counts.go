@@ -24,10 +24,12 @@ type counts struct {
 	// that are in another group of the scheduler's. attached are those of have that it knows,
 	// and waiting those of them that have no node.
 	loose, elsewhere, attached, waiting int32
+	// strays are in other groups of ours, and no members.
+	strays int32
 }
 
 func count(s Snapshot) counts {
-	c := counts{members: int32(len(s.Members)), need: desired.MinPods(s.Group)}
+	c := counts{members: int32(len(s.Members)), need: max(1, desired.MinPods(s.Group)-s.Strays), strays: s.Strays}
 	for _, pod := range s.Members {
 		switch pod.Status.Phase {
 		case corev1.PodSucceeded:
@@ -80,6 +82,9 @@ func (s *Snapshot) isLoose(pod *corev1.Pod) bool {
 }
 
 func (c counts) notAttachable() string {
+	if c.strays > 0 {
+		return fmt.Sprintf("%d pods of the workload are in groups from before, and are scheduled without it", c.strays+c.loose)
+	}
 	if c.loose == 0 {
 		return ""
 	}

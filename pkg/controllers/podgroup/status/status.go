@@ -49,6 +49,9 @@ type Snapshot struct {
 	Refused error
 	// Copied are the scheduler's own words about the group, where they are in the form of ours.
 	Copied []schedulerv1alpha1.SchedulingCondition
+	// Strays are how many pods belong to the group, and are in others, which they belonged to
+	// before.
+	Strays int32
 	// NodePool of the group.
 	NodePool string
 	// Invalid is what is wrong with the fields of the workload; nil when nothing is.

@@ -152,6 +152,10 @@ func TestDecide(t *testing.T) {
 			snapshot(podgrouper.Native, 2, pod(loose, running), pod(loose, refused)),
 			word{"Pending", 1, 1, 0, 0, map[string]string{"Scheduled": "False NotEnoughResources", "Satisfied": notYet, "NotAttachable": "True NotAttachable"}, "NotEnoughResources"},
 		},
+		"beside pods that are in groups from before": {
+			with(snapshot(podgrouper.Native, 4, pod(running)), func(s *Snapshot) { scheduled(1)(s); s.Strays = 3 }),
+			word{"Running", 0, 1, 0, 0, map[string]string{"Scheduled": "True Scheduled", "Satisfied": yes, "NotAttachable": "True NotAttachable"}, ""},
+		},
 		"a scheduler without groups": {
 			snapshot("", 2, pod(loose, running), pod(loose, onNode)),
 			word{"Running", 0, 1, 0, 0, map[string]string{"Scheduled": "True Scheduled", "Satisfied": yes, "Unsupported": "True NotSupportedByScheduler"}, ""},
