@@ -324,7 +324,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, decision gang.Cl
 // show sizes and pods, and nothing else holds such a pod.
 func takesHealthy(clique *grovev1alpha1.PodClique, remove []gang.Pod) bool {
 	return clique.DeletionTimestamp == nil && slices.ContainsFunc(remove, func(pod gang.Pod) bool {
-		return pod.Attempt == clique.Spec.Attempt && pod.Index >= clique.Spec.Replicas
+		return !pod.Stray && pod.Attempt == clique.Spec.Attempt && pod.Index >= clique.Spec.Replicas
 	})
 }
 
