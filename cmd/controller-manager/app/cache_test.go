@@ -100,7 +100,7 @@ func TestAStrippedPodDecidesAsTheWholeOne(t *testing.T) {
 	expect(t, "what is compared", gang.Pod{
 		Name: "llm-0-worker-3-lkg2ifu6", UID: "uid", Version: "7", Index: 3, Attempt: 2, TemplateHash: "hash", Phase: corev1.PodFailed,
 		Ready: true, Scheduled: true, Gated: true, Started: true, Node: "gpu-17",
-		DeletionRequested: ptr.To(moment(30).Time), DeletionDue: moment(50).Time, FinishedAt: moment(40).Time,
+		Created: moment(1).Time, DeletionRequested: ptr.To(moment(30).Time), DeletionDue: moment(50).Time, FinishedAt: moment(40).Time,
 		Failure: "failed (init exit code 2; main exit code 137, OOMKilled; Evicted) on node gpu-17",
 	}, want)
 	expect(t, "stripped", want, read(t, strip(t, pod)))
