@@ -67,16 +67,33 @@ type Pod struct {
 // name. It is a copy of a pod, or somebody has changed its labels. Guessing could count one
 // pod for another.
 func IsStray(clique *grovev1alpha1.PodClique, pod *corev1.Pod) bool {
-	_, _, ok := identify(clique, pod)
+	_, _, ok := (&podNames{clique: clique}).identify(pod)
 	return !ok
 }
 
-// identify reads which pod of a clique a pod is.
-func identify(clique *grovev1alpha1.PodClique, pod *corev1.Pod) (index, attempt int32, ok bool) {
+// podNames tells which pod of a clique a pod is, without making the name of each: those of
+// one attempt differ by their index alone.
+type podNames struct {
+	clique         *grovev1alpha1.PodClique
+	attempt        int32
+	prefix, suffix string
+}
+
+func (n *podNames) has(name, index string, attempt int32) bool {
+	if n.suffix == "" || n.attempt != attempt {
+		n.attempt, n.prefix = attempt, strings.TrimSuffix(naming.Hostname(n.clique.Name, 0), "0")
+		n.suffix = strings.TrimPrefix(naming.Pod(n.clique.Name, n.clique.UID, 0, attempt), n.prefix+"0")
+	}
+	rest, isPrefixed := strings.CutPrefix(name, n.prefix)
+	rest, isSuffixed := strings.CutSuffix(rest, n.suffix)
+	return isPrefixed && isSuffixed && rest == index
+}
+
+func (n *podNames) identify(pod *corev1.Pod) (index, attempt int32, ok bool) {
 	index, isIndex := labels.ParseIndex(pod.Labels[labels.PodIndex])
 	attempt, isAttempt := labels.ParseIndex(pod.Labels[labels.RestartAttempt])
-	if !isIndex || !isAttempt || !labels.IsManaged(pod.Labels) || pod.Labels[labels.PodClique] != clique.Name ||
-		pod.Name != naming.Pod(clique.Name, clique.UID, index, attempt) {
+	if !isIndex || !isAttempt || !labels.IsManaged(pod.Labels) || pod.Labels[labels.PodClique] != n.clique.Name ||
+		!n.has(pod.Name, pod.Labels[labels.PodIndex], attempt) {
 		return 0, 0, false
 	}
 	return index, attempt, true
@@ -84,7 +101,11 @@ func identify(clique *grovev1alpha1.PodClique, pod *corev1.Pod) (index, attempt 
 
 // NewPod reads a pod that a PodClique controls.
 func NewPod(clique *grovev1alpha1.PodClique, pod *corev1.Pod) Pod {
-	index, attempt, ok := identify(clique, pod)
+	return (&podNames{clique: clique}).read(pod)
+}
+
+func (n *podNames) read(pod *corev1.Pod) Pod {
+	index, attempt, ok := n.identify(pod)
 	out := Pod{
 		Name:         pod.Name,
 		UID:          pod.UID,
@@ -119,9 +140,9 @@ func NewPod(clique *grovev1alpha1.PodClique, pod *corev1.Pod) Pod {
 
 // NewPods reads pods that a PodClique controls.
 func NewPods(clique *grovev1alpha1.PodClique, pods []corev1.Pod) []Pod {
-	out := make([]Pod, 0, len(pods))
+	out, names := make([]Pod, 0, len(pods)), podNames{clique: clique}
 	for i := range pods {
-		out = append(out, NewPod(clique, &pods[i]))
+		out = append(out, names.read(&pods[i]))
 	}
 	return out
 }
