@@ -102,15 +102,14 @@ func (r *Reconciler) mayBeginAttempt(ctx context.Context, o *observation) (bool,
 			continue
 		}
 		podAttempt, _ := labels.ParseIndex(pods[i].Labels[labels.RestartAttempt])
-		if wanted, ours := want[owner.UID]; !ours || podAttempt >= wanted {
-			continue
+		if wanted, ours := want[owner.UID]; ours && podAttempt < wanted {
+			if !labels.IsManaged(pods[i].Labels) {
+				// No cache will ever show it, and nothing tells when it is gone.
+				return false, errors.Join(fmt.Errorf("%s: %w", pods[i].Name, errStrayPod), r.deleteSeen(ctx, clique, pods[i:i+1]))
+			}
+			log.FromContext(ctx).V(1).Info("A pod of an earlier attempt is not in the cache yet", "pod", pods[i].Name)
+			return false, nil
 		}
-		if !labels.IsManaged(pods[i].Labels) {
-			// No cache will ever show it, and nothing tells when it is gone.
-			return false, errors.Join(fmt.Errorf("%s: %w", pods[i].Name, errStrayPod), r.deleteSeen(ctx, clique, pods[i:i+1]))
-		}
-		log.FromContext(ctx).V(1).Info("A pod of an earlier attempt is not in the cache yet", "pod", pods[i].Name)
-		return false, nil
 	}
 	return true, nil
 }
