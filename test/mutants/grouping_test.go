@@ -13,11 +13,20 @@ func groupingMutants() map[string]mutant {
 		"grouping: a pod joins a group whose priority it cannot have": {
 			file: grouping + "admission/class.go", old: "return exists && (live.priority == nil || *live.priority == value)", new: "return exists && value == value",
 		},
+		"grouping: a group gets a class of the system": {
+			file: grouping + "admission/members.go", old: "	if m.tooHigh(class) {", new: "	if false && m.tooHigh(class) {",
+		},
+		"grouping: pods in groups from before are waited for": {
+			file: podGroup + "native.go", old: "	n := r.strays(s)\n", new: "	n := min(0, r.strays(s))\n",
+		},
+		"grouping: groups of KAI have no queue": {
+			file: grouping + "keys.go", old: "const DefaultQueue = \"default-queue\"", new: "const DefaultQueue = \"\"", tests: "./pkg/podgrouper",
+		},
 		"grouping: a pod gets a class that is gone": {
 			file: grouping + "admission/class.go", old: "return exists && (live.priority == nil", new: "return (exists || live.name != \"\") && (live.priority == nil",
 		},
 		"grouping: pods of a new group keep their own classes": {
-			file: grouping + "admission/members.go", old: "	case !identity.PerPod:\n", new: "	case !identity.PerPod && false:\n",
+			file: grouping + "admission/members.go", old: "	if live == nil && !identity.PerPod {", new: "	if false && live == nil {",
 		},
 		"grouping: a pod that is tried out decides for the others": {
 			file: grouping + "admission/recent.go", old: "	if !dryRun {\n", new: "	if dryRun || !dryRun {\n",

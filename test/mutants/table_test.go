@@ -177,6 +177,15 @@ func mutants() map[string]mutant {
 		"pods of failing sets are replaced": {
 			file: gang + "replacement.go", old: "if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || !s.Membership.Known", new: "if s.Clique.DeletionTimestamp != nil || !s.Membership.Known",
 		},
+		"a copy of a pod is one of the clique's": {
+			file: gang + "pod.go", old: "		!n.has(pod.Name, pod.Labels[labels.PodIndex], attempt) {", new: "		n.clique == nil {",
+		},
+		"a reading from before the record shuts the server": {
+			file: "pkg/apiserver/storageguard/readings.go", old: " || reading.Revision < g.record.Revision {", new: " {",
+		},
+		"params of policies are among what the server waits for": {
+			file: "pkg/apiserver/admission/admission.go", old: "	case *validating.Plugin:\n		policies.SetExternalKubeInformerFactory(policyInformers{i.informers})", new: "	case *validating.Plugin:\n		policies.SetExternalKubeInformerFactory(i.informers)",
+		},
 		"healthy pods go by a size from the past": {
 			file: ctrl + "podclique/controller.go", old: "	if takesHealthy(clique, decision.Delete) {", new: "	if false && takesHealthy(clique, decision.Delete) {",
 		},
