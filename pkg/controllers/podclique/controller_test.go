@@ -111,6 +111,29 @@ func TestReconcile(t *testing.T) {
 			},
 			wantStatus: true, wantErr: "write the status: boom",
 		},
+		"healthy pods above the size go": {
+			cluster:    &cluster{objects: []client.Object{newSet(nil), newClique(ofTwo), newGang(nil), newPod(0, nil), newPod(1, nil), newPod(2, nil)}},
+			wantStatus: true, wantPods: remove(2),
+		},
+		"not when the server says that the clique has another size": {
+			cluster: &cluster{
+				objects: []client.Object{newSet(nil), newClique(ofTwo), newGang(nil), newPod(0, nil), newPod(1, nil), newPod(2, nil)},
+				live:    []client.Object{newSet(nil), newClique(func(c *grovev1alpha1.PodClique) { ofTwo(c); c.Generation++ }), newPod(0, nil), newPod(1, nil), newPod(2, nil)},
+			},
+			wantStatus: true,
+		},
+		"nor when that cannot be read": {
+			cluster: &cluster{
+				objects: []client.Object{newSet(nil), newClique(ofTwo), newGang(nil), newPod(0, nil), newPod(1, nil), newPod(2, nil)},
+				refuseRead: func(obj runtime.Object) error {
+					if _, ok := obj.(*grovev1alpha1.PodClique); ok {
+						return errors.New("boom")
+					}
+					return nil
+				},
+			},
+			wantStatus: true, wantErr: "read PodClique llm-0-worker: boom",
+		},
 		"pods of a deleted clique go, and it stays as long as they do": {
 			cluster:    &cluster{objects: []client.Object{newSet(nil), newClique(leaving), newPod(0, nil), newPod(1, nil), newPod(2, nil)}},
 			wantStatus: true, wantPods: remove(0, 1, 2),
