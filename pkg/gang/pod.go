@@ -79,21 +79,24 @@ type podNames struct {
 	prefix, suffix string
 }
 
-func (n *podNames) has(name, index string, attempt int32) bool {
+// has says that a name is one that the controller gives, or that an older version gave: an
+// upgrade restarts no pod.
+func (n *podNames) has(pod *corev1.Pod, index, attempt int32) bool {
 	if n.suffix == "" || n.attempt != attempt {
 		n.attempt, n.prefix = attempt, strings.TrimSuffix(naming.Hostname(n.clique.Name, 0), "0")
 		n.suffix = strings.TrimPrefix(naming.Pod(n.clique.Name, n.clique.UID, 0, attempt), n.prefix+"0")
 	}
-	rest, isPrefixed := strings.CutPrefix(name, n.prefix)
+	rest, isPrefixed := strings.CutPrefix(pod.Name, n.prefix)
 	rest, isSuffixed := strings.CutSuffix(rest, n.suffix)
-	return isPrefixed && isSuffixed && rest == index
+	return isPrefixed && isSuffixed && rest == pod.Labels[labels.PodIndex] ||
+		pod.Name == naming.PodOfTemplate(n.clique.Name, n.clique.UID, index, attempt, pod.Labels[labels.PodTemplateHash])
 }
 
 func (n *podNames) identify(pod *corev1.Pod) (index, attempt int32, ok bool) {
 	index, isIndex := labels.ParseIndex(pod.Labels[labels.PodIndex])
 	attempt, isAttempt := labels.ParseIndex(pod.Labels[labels.RestartAttempt])
 	if !isIndex || !isAttempt || !labels.IsManaged(pod.Labels) || pod.Labels[labels.PodClique] != n.clique.Name ||
-		!n.has(pod.Name, pod.Labels[labels.PodIndex], attempt) {
+		!n.has(pod, index, attempt) {
 		return 0, 0, false
 	}
 	return index, attempt, true

@@ -208,6 +208,10 @@ func TestAPodWhoseLabelsDoNotGoWithItsNameIsAStray(t *testing.T) {
 	if IsStray(training(4), corePod(nil)) {
 		t.Error("a pod as it was made is a stray")
 	}
+	older := corePod(func(p *corev1.Pod) { p.Name = "set-0-worker-3-" + naming.Hash("clique", "2", "hash") })
+	if IsStray(training(4), older) {
+		t.Error("a pod as an older version made it is a stray: an upgrade would restart it")
+	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			pod := corePod(change)

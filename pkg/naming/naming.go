@@ -77,6 +77,12 @@ func Pod(clique string, cliqueUID types.UID, index, attempt int32) string {
 	return fmt.Sprintf("%s-%d-%s", clique, index, Hash(string(cliqueUID), fmt.Sprint(attempt)))
 }
 
+// PodOfTemplate names a pod as versions of before decision 0025 did: those that they made are
+// still there after an upgrade.
+func PodOfTemplate(clique string, cliqueUID types.UID, index, attempt int32, templateHash string) string {
+	return fmt.Sprintf("%s-%d-%s", clique, index, Hash(string(cliqueUID), fmt.Sprint(attempt), templateHash))
+}
+
 // SchedulingGroup names the scheduler's own group object of a PodGang: a name that is
 // never used again, because the scheduler refers to groups by name (k/k#139914).
 func SchedulingGroup(gang string, gangUID types.UID, attempt int32) string {

@@ -71,7 +71,7 @@ func TestASetWhosePodWasRelabelledIsDeleted(t *testing.T) {
 			ns := cluster.Namespace(t, framework.Unrecorded("pods are tampered with: what becomes of them has no record"))
 			ns.Apply(training("job", 1, 2, "1h"))
 			pods := ns.WaitForPods(2, time.Minute, framework.IsReady)
-			ns.Kubectl("annotate", "pod", pods[0].Name, "kwok.copse.dev/terminating-for=2s")
+			ns.Kubectl("annotate", "pod", pods[0].Name, "kwok.copse.dev/terminating-for=8s")
 			ns.Kubectl("delete", "pcs", "job", "--wait=false")
 			ns.Kubectl("label", "pod", pods[0].Name, "--overwrite", edit)
 			ns.Kubectl("wait", "--for=delete", "pcs/job", "--timeout=60s")

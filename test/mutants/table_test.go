@@ -178,7 +178,10 @@ func mutants() map[string]mutant {
 			file: gang + "replacement.go", old: "if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil || !s.Membership.Known", new: "if s.Clique.DeletionTimestamp != nil || !s.Membership.Known",
 		},
 		"a copy of a pod is one of the clique's": {
-			file: gang + "pod.go", old: "		!n.has(pod.Name, pod.Labels[labels.PodIndex], attempt) {", new: "		n.clique == nil {",
+			file: gang + "pod.go", old: "		!n.has(pod, index, attempt) {", new: "		n.clique == nil {",
+		},
+		"an upgrade takes older pods for copies": {
+			file: gang + "pod.go", old: "rest == pod.Labels[labels.PodIndex] ||\n", new: "rest == pod.Labels[labels.PodIndex] || false &&\n",
 		},
 		"a reading from before the record shuts the server": {
 			file: "pkg/apiserver/storageguard/readings.go", old: " || reading.Revision < g.record.Revision {", new: " {",

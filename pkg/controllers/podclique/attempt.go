@@ -86,10 +86,10 @@ func (r *Reconciler) mayBeginAttempt(ctx context.Context, o *observation) (bool,
 		return false, err
 	}
 	attempt := attemptOf(o.set, clique)
-	want := make(map[types.UID]int32, len(siblings))
+	want, owners := make(map[types.UID]int32, len(siblings)), make(map[types.UID]*grovev1alpha1.PodClique, len(siblings))
 	for i := range siblings {
 		if sibling := &siblings[i]; gang.RestartTogether(clique, sibling, groups, attempt) {
-			want[sibling.UID] = gang.WantedAttempt(sibling, groups, attempt)
+			want[sibling.UID], owners[sibling.UID] = gang.WantedAttempt(sibling, groups, attempt), sibling
 		}
 	}
 	pods, err := live.ReplicaPods(ctx, r.Live, o.set, clique.Labels[labels.ReplicaIndex])
@@ -103,8 +103,8 @@ func (r *Reconciler) mayBeginAttempt(ctx context.Context, o *observation) (bool,
 		}
 		podAttempt, _ := labels.ParseIndex(pods[i].Labels[labels.RestartAttempt])
 		if wanted, ours := want[owner.UID]; ours && podAttempt < wanted {
-			if !labels.IsManaged(pods[i].Labels) {
-				// No cache will ever show it, and nothing tells when it is gone.
+			if gang.IsStray(owners[owner.UID], &pods[i]) {
+				// No cache need ever show it, and no count tells when it is gone.
 				return false, errors.Join(fmt.Errorf("%s: %w", pods[i].Name, errStrayPod), r.deleteSeen(ctx, clique, pods[i:i+1]))
 			}
 			log.FromContext(ctx).V(1).Info("A pod of an earlier attempt is not in the cache yet", "pod", pods[i].Name)

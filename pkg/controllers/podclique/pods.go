@@ -98,19 +98,22 @@ var (
 	// errForeignPod says that a pod of another owner has the name.
 	errForeignPod = errors.New("a pod of another owner has the name")
 	// errStrayPod says that a pod of the clique itself is not as it was made.
-	errStrayPod = errors.New("somebody has changed the labels of the pod: it is deleted")
+	errStrayPod = errors.New("the labels by which the pod is known were changed, by somebody, or by a policy or webhook as it was made: it is deleted")
 	// errNamesakesPod says that a pod of an earlier clique of the same name has the index.
 	errNamesakesPod = errors.New("a pod of another PodClique of this name, which is lost, has the index")
 )
 
 // createPod makes one pod. One that exists is a success only if it is the clique's own
-// and not on its way out; its name says that it is the same index, attempt and template.
+// and not on its way out; its name says that it is the same index and attempt.
 func (r *Reconciler) createPod(ctx context.Context, clique *grovev1alpha1.PodClique, pod *corev1.Pod) error {
 	name := pod.Name
 	err := r.Client.Create(ctx, pod)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// The clique goes as well: its own deletion is on the way.
 		return nil
+	}
+	if err == nil && gang.IsStray(clique, pod) {
+		return errors.Join(fmt.Errorf("%s: %w", name, errStrayPod), r.deleteSeen(ctx, clique, []corev1.Pod{*pod}))
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err

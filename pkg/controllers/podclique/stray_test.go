@@ -139,7 +139,7 @@ func TestAPodThatNoCacheShowsGoes(t *testing.T) {
 		allMade(c)
 		c.Spec.WorkloadType = grovev1alpha1.WorkloadTypeInference
 	}
-	const changed = "somebody has changed the labels of the pod: it is deleted"
+	const changed = "the labels by which the pod is known were changed, by somebody, or by a policy or webhook as it was made: it is deleted"
 	create, remove := "create Pod "+podName(0), "delete Pod "+podName(0)
 	tests := map[string]struct {
 		objects, live []client.Object
@@ -163,6 +163,9 @@ func TestAPodThatNoCacheShowsGoes(t *testing.T) {
 		"of the attempt before": {
 			[]client.Object{old, newClique(inAttempt(1)), gangInAttempt(1)}, []client.Object{old, unseen}, []string{remove}, changed,
 		},
+		"of nobody knows which attempt": {
+			[]client.Object{old, newClique(inAttempt(1)), gangInAttempt(1)}, []client.Object{old, newPod(0, without(labels.RestartAttempt))}, []string{remove}, changed,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -179,4 +182,20 @@ func TestAPodThatNoCacheShowsGoes(t *testing.T) {
 			expect(t, "writes of pods", tc.want, c.podWrites())
 		})
 	}
+}
+
+// A policy of the cluster that changes the labels of new pods would have pods run that nobody
+// counts.
+func TestAPodWhoseLabelsAreChangedAsItIsMadeGoesAndThatIsTold(t *testing.T) {
+	c := &cluster{t: t, objects: []client.Object{newSet(nil), newClique(nil), newGang(gangScheduled), newPod(1, nil), newPod(2, nil)}}
+	c.refuse = func(verb string, obj client.Object) error {
+		if verb == "create" {
+			obj.GetLabels()[labels.ManagedBy] = "helm"
+		}
+		return nil
+	}
+	if _, err := c.reconciler().Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(), "by a policy or webhook as it was made") {
+		t.Errorf("error: %v", err)
+	}
+	expect(t, "writes of pods", []string{"create Pod " + podName(0), "delete Pod " + podName(0)}, c.podWrites())
 }
