@@ -117,7 +117,8 @@ func (d *decision) describe(shape Shape) (*Group, error) {
 func (d *decision) setMinimum(group *Group, shape Shape) {
 	s := d.settings
 	if s.MinMember == nil {
-		group.MinMember, group.MinSubGroup, group.FirstPods = toInt32(shape.MinMember), toInt32(shape.MinSubGroup), shape.FirstPods
+		group.MinMember, group.MinSubGroup = toInt32(shape.MinMember), toInt32(shape.MinSubGroup)
+		group.FirstPods, group.FirstPast = shape.FirstPods, shape.FirstPast
 		if group.MinSubGroup == nil && len(group.SubGroups) == 0 {
 			group.MinMember = ptr.To(max(1, ptr.Deref(group.MinMember, 1)))
 		}

@@ -53,6 +53,8 @@ type Group struct {
 	// FirstPods is how many pods those subgroups have that MinSubGroup counts, where it is
 	// known which come first; nil when any do.
 	FirstPods *int64 `json:",omitempty"`
+	// FirstPast says that those have had their turn: pods of the others wait for none.
+	FirstPast bool `json:"-"`
 	// SubGroups of the group, parents before their children.
 	SubGroups []SubGroup
 	// Queue of the group.

@@ -223,7 +223,6 @@ func TestMinPods(t *testing.T) {
 		"the least of them":     {Group{MinSubGroup: ptr.To[int32](2), SubGroups: tree}, 1 + 1},
 		"more than there are":   {Group{MinSubGroup: ptr.To[int32](9), SubGroups: tree}, 1 + 8 + 1},
 		"those that come first": {Group{MinSubGroup: ptr.To[int32](1), FirstPods: count(8), SubGroups: tree}, 8},
-		"which have succeeded":  {Group{MinSubGroup: ptr.To[int32](1), FirstPods: count(0), SubGroups: tree}, 1},
 		"subgroups without any": {Group{MinSubGroup: ptr.To[int32](1)}, 1},
 	} {
 		if got := tc.group.MinPods(); got != tc.want {

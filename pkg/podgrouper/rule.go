@@ -85,6 +85,9 @@ type Shape struct {
 	// FirstPods is how many pods those subgroups have that MinSubGroup counts, where it is
 	// known which come first: the others come later, and are not to be counted in their place.
 	FirstPods *int64
+	// FirstPast says that those have had their turn: the pod that is asked for, the oldest
+	// that lives, is of others.
+	FirstPast bool
 	// SubGroups of the group.
 	SubGroups []SubGroup
 	// AtOnce is how many pods come without waiting for one of them to run, if that is

@@ -60,10 +60,13 @@ func TestTheFirstStageOfAJobSetIsAGang(t *testing.T) {
 	ns.native(name, counting(4))
 
 	// They have ended, and were cleared away with their nodes; the launcher is made anew.
-	ns.Kubectl("patch", "jobset", "llm", "--type=merge", "-p", `{"status":{"replicatedJobsStatus":[{"name":"node","succeeded":1}]}}`)
 	ns.Kubectl("delete", "job", "llm-node-0")
 	pods := ns.WaitForPods(1, time.Minute, func(*corev1.Pod) bool { return true })
 	ns.delete(pods[0].Name)
 	ns.WaitForPods(1, time.Minute, func(pod *corev1.Pod) bool { return pod.Name != pods[0].Name && pod.Status.Phase == corev1.PodRunning })
 	ns.native(name, counting(1))
+
+	// When the set starts anew, the nodes are a gang once more.
+	ns.Kubectl("delete", "job", "llm-launcher-0")
+	ns.native(name, counting(4))
 }

@@ -133,7 +133,7 @@ func (r *Reconciler) schedule(ctx context.Context, s *state) (reconcile.Result, 
 	}
 	snapshot := status.Snapshot{
 		Group: s.group, Members: s.members, BackEnd: s.backEnd, NativeName: podgrouper.NativeNameOf(s.group), Invalid: s.invalid,
-		NodePool: s.group.Labels[podgrouper.NodePoolLabel], Strays: r.strays(s),
+		NodePool: s.group.Labels[podgrouper.NodePoolLabel], FirstPast: s.firstPast(), Strays: r.strays(s),
 	}
 	var err error
 	if s.backEnd == podgrouper.KAI {

@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -153,15 +154,15 @@ func (r *Reconciler) apply(ctx context.Context, store store, s *state) error {
 }
 
 // withQueue is the PodGroup that there is. One of KAI's without a queue, such as one that was
-// made before its workload said what it needs, gets the workload's: KAI never places it
-// without, so that is nobody's wish.
+// made before its workload said what it needs, gets that of its label or the workload's: KAI
+// never places it without, so that is nobody's wish.
 func withQueue(s *state) *schedulerv1alpha1.PodGroup {
 	if s.group == nil || s.backEnd != podgrouper.KAI || s.group.Spec.Queue != "" {
 		return s.group
 	}
 	out := s.group.DeepCopy()
-	out.Spec.Queue = s.described.Queue
-	metav1.SetMetaDataLabel(&out.ObjectMeta, podgrouper.QueueLabel, s.described.Queue)
+	out.Spec.Queue = cmp.Or(out.Labels[podgrouper.QueueLabel], s.described.Queue)
+	metav1.SetMetaDataLabel(&out.ObjectMeta, podgrouper.QueueLabel, out.Spec.Queue)
 	return out
 }
 

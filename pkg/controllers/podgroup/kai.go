@@ -129,7 +129,12 @@ func (k *kai) copyGroup(ctx context.Context, s *state) ([]schedulerv1alpha1.Sche
 		return nil, nil
 	}
 	asked := s.group.Spec.DeepCopy()
-	asked.Queue = cmp.Or(asked.Queue, s.group.Labels[podgrouper.QueueLabel], podgrouper.DefaultQueue)
+	asked.Queue = cmp.Or(asked.Queue, s.group.Labels[podgrouper.QueueLabel])
+	if asked.Queue == "" && live != nil {
+		// Its administrator may have given it one.
+		asked.Queue = live.Spec.Queue
+	}
+	asked.Queue = cmp.Or(asked.Queue, podgrouper.DefaultQueue)
 	text, err := json.Marshal(asked)
 	if err != nil {
 		return nil, fmt.Errorf("copy PodGroup %s: %w", s.key.Name, err)

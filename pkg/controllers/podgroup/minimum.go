@@ -81,9 +81,21 @@ type minimum struct {
 	settles time.Time
 }
 
+// firstPast says that the pods that come first have had their turn: the others wait for none.
+// While no pod is there, the first are to come.
+func (s *state) firstPast() bool { return s.described != nil && s.described.FirstPast }
+
+// minPods is the group's minimum.
+func (s *state) minPods() int32 {
+	if s.firstPast() {
+		return 1
+	}
+	return desired.MinPods(s.group)
+}
+
 func (r *Reconciler) minimumOf(s *state, group *schedulingv1beta1.PodGroup) minimum {
 	m := minimum{
-		wanted: desired.MinPods(s.group), asked: numberIn(group, podgrouper.MinMemberAnnotation), lowered: numberIn(group, loweredAnnotation),
+		wanted: s.minPods(), asked: numberIn(group, podgrouper.MinMemberAnnotation), lowered: numberIn(group, loweredAnnotation),
 		count: group.Spec.SchedulingPolicy.Gang.MinCount, scheduled: native.IsScheduled(group), unattached: r.unattached(s, group.Name), stray: s.stray,
 	}
 	for _, pod := range s.members {

@@ -15,7 +15,6 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
 	"github.com/copse-dev/copse/pkg/podgrouper"
-	"github.com/copse-dev/copse/pkg/podgrouper/desired"
 	"github.com/copse-dev/copse/pkg/podgrouper/owners"
 	"github.com/copse-dev/copse/pkg/scheduling/native"
 )
@@ -47,7 +46,7 @@ func (r *Reconciler) createNative(ctx context.Context, s *state, name string) (*
 	if s.invalid != nil || s.backEnd != podgrouper.Native || oldest(s.members, func(pod *corev1.Pod) bool { return waitsIn(pod, name) }) == nil {
 		return nil, nil
 	}
-	group := desiredNative(s.group, name, r.unattached(s, name))
+	group := desiredNative(s.group, name, s.minPods(), r.unattached(s, name))
 	// Another may have made it that the cache does not show yet.
 	if err := r.Client.Create(ctx, group); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("create the scheduler's PodGroup %s: %w", name, native.WhyRefused(err, group))
@@ -85,9 +84,8 @@ func (r *Reconciler) belongs(s *state, pod *corev1.Pod) bool {
 	return err == nil && id.Exempt == podgrouper.GroupedByHand
 }
 
-// desiredNative is the group of the scheduler's, which so many pods are not in.
-func desiredNative(of *schedulerv1alpha1.PodGroup, name string, unattached int32) *schedulingv1beta1.PodGroup {
-	minimum := desired.MinPods(of)
+// desiredNative is the group of the scheduler's with a minimum, which so many pods are not in.
+func desiredNative(of *schedulerv1alpha1.PodGroup, name string, minimum, unattached int32) *schedulingv1beta1.PodGroup {
 	out := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: of.Namespace, Name: name, OwnerReferences: of.OwnerReferences,

@@ -12,6 +12,7 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
 	"github.com/copse-dev/copse/pkg/podgrouper"
+	"github.com/copse-dev/copse/pkg/podgrouper/desired"
 )
 
 // A namespace may ask for groups while its workloads run: their pods are in none, and a pod
@@ -19,7 +20,7 @@ import (
 func TestTheSchedulersGroupDoesNotWaitForPodsThatAreNotInIt(t *testing.T) {
 	of := &schedulerv1alpha1.PodGroup{Spec: schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](4)}}
 	for loose, want := range map[int32]int32{0: 4, 3: 1, 9: 1} {
-		group := desiredNative(of, "pg", loose)
+		group := desiredNative(of, "pg", desired.MinPods(of), loose)
 		if got := group.Spec.SchedulingPolicy.Gang.MinCount; got != want {
 			t.Errorf("%d are not in it: the minimum is %d, want %d", loose, got, want)
 		}
@@ -89,11 +90,11 @@ func TestAPodThatOnlyNamesAGroupDoesNotLowerItsMinimum(t *testing.T) {
 // it is disrupted as a whole cannot be said later.
 func TestAGroupOfSeveralPartsIsDisruptedAsAWhole(t *testing.T) {
 	spec := schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](1), SubGroups: []schedulerv1alpha1.SubGroup{{Name: "leader"}, {Name: "workers"}}}
-	if group := desiredNative(&schedulerv1alpha1.PodGroup{Spec: spec}, "pg", 0); group.Spec.DisruptionMode == nil {
+	if group := desiredNative(&schedulerv1alpha1.PodGroup{Spec: spec}, "pg", desired.MinPods(&schedulerv1alpha1.PodGroup{Spec: spec}), 0); group.Spec.DisruptionMode == nil {
 		t.Error("pods of it go one by one")
 	}
 	spec.SubGroups = nil
-	if group := desiredNative(&schedulerv1alpha1.PodGroup{Spec: spec}, "pg", 0); group.Spec.DisruptionMode != nil {
+	if group := desiredNative(&schedulerv1alpha1.PodGroup{Spec: spec}, "pg", desired.MinPods(&schedulerv1alpha1.PodGroup{Spec: spec}), 0); group.Spec.DisruptionMode != nil {
 		t.Error("pods of which one is enough go together")
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/naming"
-	"github.com/copse-dev/copse/pkg/podgrouper/desired"
 	"github.com/copse-dev/copse/pkg/scheduling/none"
 )
 
@@ -32,7 +31,7 @@ func (r *Reconciler) release(ctx context.Context, s *state) error {
 		}
 	}
 	wasScheduled := meta.IsStatusConditionTrue(s.group.Status.Conditions, schedulerv1alpha1.PodGroupConditionScheduled)
-	if there < desired.MinPods(s.group) && !wasScheduled {
+	if there < s.minPods() && !wasScheduled {
 		return nil
 	}
 	group := errgroup.Group{}

@@ -51,10 +51,9 @@ func (JobSet) Identify(in podgrouper.Input) (podgrouper.Membership, error) {
 // They keep their minimum in the tree, by which KAI has each of them come as a whole.
 func (JobSet) Describe(_ context.Context, in podgrouper.Input, owner fields.Fields, _ client.Reader) (podgrouper.Shape, error) {
 	inOrder := owner.String("spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
-	succeeded, current := succeededJobs(owner), in.Pod.Labels[jobSetReplicatedJob]
+	current := in.Pod.Labels[jobSetReplicatedJob]
 	var shape podgrouper.Shape
-	var jobs, first, done, atOnce int64
-	// A set that starts anew has pods of the first before its status says so.
+	var jobs, first, atOnce int64
 	later := current != ""
 	for _, job := range owner.List("spec", "replicatedJobs") {
 		name, replicas := job.String("name"), or(job.Count("replicas"), 1)
@@ -71,9 +70,6 @@ func (JobSet) Describe(_ context.Context, in podgrouper.Input, owner fields.Fiel
 			first++
 			atOnce += replicas * pods
 			later = later && name != current
-			if succeeded[name] >= replicas {
-				done += replicas * pods
-			}
 		}
 		place := placement(job.At("template").Strings("metadata", "annotations"), &shape.Notes)
 		shape.SubGroups = append(shape.SubGroups, podgrouper.SubGroup{Name: podgrouper.SubGroupName(name), MinSubGroup: &replicas, Topology: place})
@@ -88,20 +84,7 @@ func (JobSet) Describe(_ context.Context, in podgrouper.Input, owner fields.Fiel
 		shape.MinSubGroup = ptr.To(max(1, first))
 	}
 	if first > 0 && first < jobs {
-		shape.FirstPods = ptr.To(atOnce)
-		if later {
-			// It does not wait for those before it that have succeeded.
-			*shape.FirstPods -= done
-		}
+		shape.FirstPods, shape.FirstPast = ptr.To(atOnce), later
 	}
 	return shape, nil
-}
-
-// succeededJobs is how many Jobs of each replicated job have succeeded.
-func succeededJobs(owner fields.Fields) map[string]int64 {
-	out := map[string]int64{}
-	for _, job := range owner.List("status", "replicatedJobsStatus") {
-		out[job.String("name")] = or(job.Count("succeeded"), 0)
-	}
-	return out
 }

@@ -118,14 +118,10 @@ func TestTheFirstJobsOfAJobSetAreTheGang(t *testing.T) {
 			objects: with("startupPolicy: {startupPolicyOrder: InOrder}", "", "0"),
 			want:    map[string]string{"llm-node-0-0-x": "pg-llm of JobSet/llm, 1 groups; the first of 8 pods; " + tree},
 		},
-		"and has the same minimum": {
-			objects: with("", "dependsOn: [{name: node, status: Ready}],", "0"),
-			want:    map[string]string{"llm-launcher-0-0-x": "pg-llm of JobSet/llm, 1 groups; the first of 8 pods; " + launcher},
-		},
-		"but does not wait for nodes that have succeeded": {
+		"and waits for none of them": {
 			objects: with("", "dependsOn: [{name: node, status: Complete}],", "1"),
 			want: map[string]string{
-				"llm-launcher-0-0-x": "pg-llm of JobSet/llm, 1 groups; the first of 1 pods; " + launcher,
+				"llm-launcher-0-0-x": "pg-llm of JobSet/llm, 1 groups; the first of 8 pods; past; " + launcher,
 				// The nodes are there once more.
 				"llm-node-0-0-x": "pg-llm of JobSet/llm, 1 groups; the first of 8 pods; " + tree,
 			},

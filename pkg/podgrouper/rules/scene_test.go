@@ -198,6 +198,9 @@ func render(group *podgrouper.Group) string {
 	out = append(out, fmt.Sprintf("%s of %s/%s, %s", name, group.Owner.Kind, group.Owner.Name, minimum(int64Of(group.MinMember), int64Of(group.MinSubGroup))))
 	if group.FirstPods != nil {
 		out = append(out, fmt.Sprintf("the first of %d pods", group.MinPods()))
+		if group.FirstPast {
+			out = append(out, "past")
+		}
 	}
 	if group.Topology != nil {
 		out = append(out, "on "+place(group.Topology))

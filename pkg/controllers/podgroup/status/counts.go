@@ -8,7 +8,6 @@ import (
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/controllers/podgroup/pods"
 	"github.com/copse-dev/copse/pkg/podgrouper"
-	"github.com/copse-dev/copse/pkg/podgrouper/desired"
 )
 
 // counts are numbers of pods.
@@ -29,7 +28,7 @@ type counts struct {
 }
 
 func count(s Snapshot) counts {
-	c := counts{members: int32(len(s.Members)), need: max(1, desired.MinPods(s.Group)-s.Strays), strays: s.Strays}
+	c := counts{members: int32(len(s.Members)), need: max(1, s.minPods()-s.Strays), strays: s.Strays}
 	for _, pod := range s.Members {
 		switch pod.Status.Phase {
 		case corev1.PodSucceeded:
@@ -83,7 +82,7 @@ func (s *Snapshot) isLoose(pod *corev1.Pod) bool {
 
 func (c counts) notAttachable() string {
 	if c.strays > 0 {
-		return fmt.Sprintf("%d pods of the workload are in groups from before, and are scheduled without it", c.strays+c.loose)
+		return fmt.Sprintf("%d pods of the workload are in groups from before, or in none, and are scheduled without it", c.strays+c.loose)
 	}
 	if c.loose == 0 {
 		return ""

@@ -49,6 +49,9 @@ type Snapshot struct {
 	Refused error
 	// Copied are the scheduler's own words about the group, where they are in the form of ours.
 	Copied []schedulerv1alpha1.SchedulingCondition
+	// FirstPast says that the pods that come first have had their turn: the others wait for
+	// none.
+	FirstPast bool
 	// Strays are how many pods belong to the group, and are in others, which they belonged to
 	// before.
 	Strays int32
@@ -138,6 +141,13 @@ func (s *Snapshot) invalid() string {
 }
 
 // unsupported names what the group asks for and its scheduler cannot do.
+func (s *Snapshot) minPods() int32 {
+	if s.FirstPast {
+		return 1
+	}
+	return desired.MinPods(s.Group)
+}
+
 func (s *Snapshot) unsupported() string {
 	if s.BackEnd == podgrouper.KAI {
 		return ""
@@ -159,7 +169,7 @@ func (s *Snapshot) unsupported() string {
 	if hasTopology(spec) {
 		what = append(what, "topologyConstraint")
 	}
-	if s.BackEnd == "" && desired.MinPods(s.Group) > 1 {
+	if s.BackEnd == "" && s.minPods() > 1 {
 		what = append(what, "a minimum of several pods (the scheduler places them one by one)")
 	}
 	if s.Native != nil && s.Native.Spec.PriorityClassName != spec.PriorityClassName {
