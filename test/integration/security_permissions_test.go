@@ -297,10 +297,16 @@ func TestASetMakesNoPodThatItsNamespaceForbids(t *testing.T) {
 	const secured = `securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
             containers: [{name: main, image: i, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]`
 	// What a set may ask for like any workload, as the documentation says.
-	for _, spec := range []string{"serviceAccountName: default", "priorityClassName: system-cluster-critical", "tolerations: [{operator: Exists}]"} {
+	for _, spec := range []string{"serviceAccountName: default", "tolerations: [{operator: Exists}]"} {
 		if out := ns.Apply(replaceOnce(t, fits, pod, spec+"\n            "+secured), dev, "--dry-run=server"); strings.Contains(out, "Warning") {
 			t.Errorf("%s is warned of: %s", spec, out)
 		}
+	}
+	// So is a class of the system, which the cluster's scheduler takes for no gang.
+	critical := ns.Apply(replaceOnce(t, fits, pod, "priorityClassName: system-cluster-critical\n            "+secured), dev, "--dry-run=server")
+	contains(t, critical, `have PriorityClass "system-cluster-critical" and a priority above 1000000000`)
+	if strings.Count(critical, "Warning") != 1 {
+		t.Errorf("the class is warned of: %s", critical)
 	}
 	// What fits is made: the profile refuses, and not something else.
 	contains(t, ns.ApplyFails(replaceOnce(t, fits, pod, "nodeName: node-0\n            "+secured), dev), "podSpec.nodeName")
