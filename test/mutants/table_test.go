@@ -208,7 +208,7 @@ func mutants() map[string]mutant {
 			file: ctrl + "podclique/controller.go", old: "if current == nil || gang.ParentOf(current) != o.snapshot.Parent || attemptOf(current, clique) != attemptOf(o.set, clique) {", new: "if false && current == nil {",
 		},
 		"an attempt begins without a live list": {
-			file: ctrl + "podclique/attempt.go", old: "if wanted, ours := want[owner.UID]; ours && podAttempt < wanted {", new: "if wanted, ours := want[owner.UID]; false && ours && podAttempt < wanted {",
+			file: ctrl + "podclique/attempt.go", old: "ours && podAttempt < gang.WantedAttempt(sibling, groups, attempt) {", new: "false && ours && podAttempt < gang.WantedAttempt(sibling, groups, attempt) {",
 		},
 		"an attempt ends without a live look": {
 			file: ctrl + "internal/confirm/confirm.go", old: "	if !gang.MayConfirm(clique, current) {", new: "	if true {\n		return true, nil\n	}\n	if !gang.MayConfirm(clique, current) {",

@@ -2,7 +2,6 @@ package podclique
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,10 +85,10 @@ func (r *Reconciler) mayBeginAttempt(ctx context.Context, o *observation) (bool,
 		return false, err
 	}
 	attempt := attemptOf(o.set, clique)
-	want, owners := make(map[types.UID]int32, len(siblings)), make(map[types.UID]*grovev1alpha1.PodClique, len(siblings))
+	together := make(map[types.UID]*grovev1alpha1.PodClique, len(siblings))
 	for i := range siblings {
 		if sibling := &siblings[i]; gang.RestartTogether(clique, sibling, groups, attempt) {
-			want[sibling.UID], owners[sibling.UID] = gang.WantedAttempt(sibling, groups, attempt), sibling
+			together[sibling.UID] = sibling
 		}
 	}
 	pods, err := live.ReplicaPods(ctx, r.Live, o.set, clique.Labels[labels.ReplicaIndex])
@@ -102,10 +101,10 @@ func (r *Reconciler) mayBeginAttempt(ctx context.Context, o *observation) (bool,
 			continue
 		}
 		podAttempt, _ := labels.ParseIndex(pods[i].Labels[labels.RestartAttempt])
-		if wanted, ours := want[owner.UID]; ours && podAttempt < wanted {
-			if gang.IsStray(owners[owner.UID], &pods[i]) {
+		if sibling, ours := together[owner.UID]; ours && podAttempt < gang.WantedAttempt(sibling, groups, attempt) {
+			if gang.IsStray(sibling, &pods[i]) {
 				// No cache need ever show it, and no count tells when it is gone.
-				return false, errors.Join(fmt.Errorf("%s: %w", pods[i].Name, errStrayPod), r.deleteSeen(ctx, clique, pods[i:i+1]))
+				return false, r.deleteStray(ctx, clique, &pods[i])
 			}
 			log.FromContext(ctx).V(1).Info("A pod of an earlier attempt is not in the cache yet", "pod", pods[i].Name)
 			return false, nil

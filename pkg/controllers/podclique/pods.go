@@ -113,7 +113,7 @@ func (r *Reconciler) createPod(ctx context.Context, clique *grovev1alpha1.PodCli
 		return nil
 	}
 	if err == nil && gang.IsStray(clique, pod) {
-		return errors.Join(fmt.Errorf("%s: %w", name, errStrayPod), r.deleteSeen(ctx, clique, []corev1.Pod{*pod}))
+		return r.deleteStray(ctx, clique, pod)
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err
@@ -128,7 +128,7 @@ func (r *Reconciler) createPod(ctx context.Context, clique *grovev1alpha1.PodCli
 	}
 	if gang.IsStray(clique, existing) {
 		// The cache need not know it: its end may bring no other pass than the next trial.
-		return errors.Join(fmt.Errorf("%s: %w", name, errStrayPod), r.deleteSeen(ctx, clique, []corev1.Pod{*existing}))
+		return r.deleteStray(ctx, clique, existing)
 	}
 	return nil
 }
@@ -231,6 +231,12 @@ func (r *Reconciler) deleteSeen(ctx context.Context, clique *grovev1alpha1.PodCl
 		}
 	}
 	return r.deletePods(ctx, clique, pods, seen)
+}
+
+// deleteStray deletes a stray that is in the way, and fails: the back-off is what brings the
+// next pass.
+func (r *Reconciler) deleteStray(ctx context.Context, clique *grovev1alpha1.PodClique, pod *corev1.Pod) error {
+	return errors.Join(fmt.Errorf("%s: %w", pod.Name, errStrayPod), r.deleteSeen(ctx, clique, []corev1.Pod{*pod}))
 }
 
 // deleteAndTell deletes pods, and tells of those that are none of the clique's: people may
