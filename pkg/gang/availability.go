@@ -38,7 +38,7 @@ func IsScheduled(clique *grovev1alpha1.PodClique) bool {
 
 // observeAvailability evaluates wasAvailable, MinAvailableBreached in the order of
 // seed 001, and PodCliqueScheduled. It runs after the counters are set.
-func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) {
+func observeAvailability(s CliqueSnapshot, current podsByIndex, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) {
 	need := effectiveMinAvailable(&s.Clique.Spec)
 	have := available(s.Clique, status)
 	switch {
@@ -56,7 +56,7 @@ func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed inde
 	// A finished pod that is cleaned up had a node.
 	withNode := status.ScheduledReplicas
 	for index := range s.Clique.Spec.Replicas {
-		if pod, exists := current[index]; completed.Has(index) && (!exists || pod.Terminating()) {
+		if pod := current.at(index); completed.Has(index) && (pod == nil || pod.Terminating()) {
 			withNode++
 		}
 	}
@@ -70,12 +70,12 @@ func observeAvailability(s CliqueSnapshot, current map[int32]Pod, completed inde
 // awaitsPhase says that the minimum is missed only by pods that are about to be Failed. The
 // failure breaks their indexes in a moment, and says with what code (D8); a breach before
 // that could only say that they are not Ready, and would end the attempt by it.
-func awaitsPhase(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus, have, need int32) bool {
+func awaitsPhase(s CliqueSnapshot, current podsByIndex, status *grovev1alpha1.PodCliqueStatus, have, need int32) bool {
 	before := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeMinAvailableBreached)
 	if !isTraining(s.Clique) || have >= need || before == nil || before.Status == metav1.ConditionTrue {
 		return false
 	}
-	for _, pod := range current {
+	for pod := range current.all() {
 		if pod.Failing && !pod.Terminating() {
 			have++
 		}
@@ -84,7 +84,7 @@ func awaitsPhase(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.
 }
 
 // observeBreach evaluates MinAvailableBreached.
-func observeBreach(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) {
+func observeBreach(s CliqueSnapshot, current podsByIndex, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) {
 	have, need := available(s.Clique, status), effectiveMinAvailable(&s.Clique.Spec)
 	breached, reason := evaluateBreach(s, completed, status, have, need)
 	message := fmt.Sprintf("%d of %d pods are available, at least %d are needed", have, s.Clique.Spec.Replicas, need)
@@ -130,15 +130,15 @@ func countBroken(clique *grovev1alpha1.PodClique, completed indexset.Set, status
 const maxCauses = 3
 
 // causesOf says which pods are not available, and why, for people.
-func causesOf(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) string {
+func causesOf(s CliqueSnapshot, current podsByIndex, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) string {
 	var causes []string
 	for index := range s.Clique.Spec.Replicas {
-		pod, exists := current[index]
+		pod := current.at(index)
 		switch failed := brokenIndex(status, index); {
 		case completed.Has(index):
 		case failed != nil:
 			causes = append(causes, tellFailure(failed))
-		case !exists:
+		case pod == nil:
 			causes = append(causes, fmt.Sprintf("index %d has no pod", index))
 		case pod.Terminating():
 			causes = append(causes, pod.Name+" is being deleted"+onNode(pod))
@@ -152,7 +152,7 @@ func causesOf(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, s
 	return ": " + firstOf(causes)
 }
 
-func onNode(pod Pod) string {
+func onNode(pod *Pod) string {
 	if pod.Node == "" {
 		return ""
 	}

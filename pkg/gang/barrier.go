@@ -140,7 +140,7 @@ func (w *waiter) started(live map[string][]Pod) (have, want int32) {
 func countStarted(clique *grovev1alpha1.PodClique, pods podsOf) int32 {
 	var n int32
 	for index := range effectiveMinAvailable(&clique.Spec) {
-		if pod, exists := pods.current[index]; exists && pod.AtBarrier && !pod.Terminating() {
+		if pod := pods.current.at(index); pod != nil && pod.AtBarrier && !pod.Terminating() {
 			n++
 		}
 	}
@@ -157,9 +157,9 @@ func (w *waiter) missing(live map[string][]Pod) string {
 	current := splitPods(CliqueSnapshot{Clique: w.object, Pods: pods}).current
 	var names []string
 	for index := range effectiveMinAvailable(&w.object.Spec) {
-		pod, exists := current[index]
+		pod := current.at(index)
 		switch {
-		case !exists:
+		case pod == nil:
 			names = append(names, fmt.Sprintf("the one of index %d, which does not exist", index))
 		case pod.Terminating():
 			names = append(names, pod.Name+", which is being deleted")

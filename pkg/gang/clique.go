@@ -206,7 +206,7 @@ func KnowsOfFailure(clique *grovev1alpha1.PodClique) bool {
 // podsOf are the pods of a clique by what becomes of them.
 type podsOf struct {
 	// current belong to the attempt and size of the spec, one per index.
-	current map[int32]Pod
+	current podsByIndex
 	// old belong to an earlier attempt: they only ever go.
 	old []Pod
 	// strays are none of the clique's, though it controls them: they only ever go, too.
@@ -216,24 +216,25 @@ type podsOf struct {
 }
 
 func splitPods(s CliqueSnapshot) podsOf {
-	pods := podsOf{current: make(map[int32]Pod, len(s.Pods))}
-	for _, pod := range s.Pods {
-		other, taken := pods.current[pod.Index]
+	pods := podsOf{current: make(podsByIndex, s.Clique.Spec.Replicas)}
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		other := pods.current.at(pod.Index)
 		switch {
 		case pod.Stray && IsBeginning(s.Clique):
 			// Nobody knows of which attempt it is, and no pod of a new one runs beside an old one.
-			pods.old = append(pods.old, pod)
+			pods.old = append(pods.old, *pod)
 		case pod.Stray:
-			pods.strays = append(pods.strays, pod)
+			pods.strays = append(pods.strays, *pod)
 		case pod.Attempt < s.Clique.Spec.Attempt:
-			pods.old = append(pods.old, pod)
+			pods.old = append(pods.old, *pod)
 		case pod.Index >= s.Clique.Spec.Replicas, pod.Attempt > s.Clique.Spec.Attempt:
-			pods.surplus = append(pods.surplus, pod)
-		case taken && goesBefore(pod, other):
-			pods.surplus = append(pods.surplus, other)
+			pods.surplus = append(pods.surplus, *pod)
+		case other != nil && goesBefore(pod, other):
+			pods.surplus = append(pods.surplus, *other)
 			pods.current[pod.Index] = pod
-		case taken:
-			pods.surplus = append(pods.surplus, pod)
+		case other != nil:
+			pods.surplus = append(pods.surplus, *pod)
 		default:
 			pods.current[pod.Index] = pod
 		}
@@ -250,7 +251,7 @@ func IsBeginning(clique *grovev1alpha1.PodClique) bool {
 
 // goesBefore says which of two pods of one index stays. The answer does not depend on
 // the order in which they were read, else two passes could each delete the other one.
-func goesBefore(pod, other Pod) bool {
+func goesBefore(pod, other *Pod) bool {
 	if pod.Terminating() != other.Terminating() {
 		return other.Terminating()
 	}
@@ -264,7 +265,7 @@ func count(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqueStatus)
 	status.Replicas, status.ReadyReplicas, status.RunningReplicas = 0, 0, 0
 	status.ScheduledReplicas, status.ScheduleGatedReplicas, status.UpdatedReplicas = 0, 0, 0
 	status.StartedReplicas = countStarted(s.Clique, pods)
-	for _, pod := range pods.current {
+	for pod := range pods.current.all() {
 		if pod.Terminating() {
 			continue
 		}

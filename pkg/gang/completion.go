@@ -29,7 +29,7 @@ const (
 // not only because it was asked to stop. A trainer that exits with 0 on SIGTERM in a
 // drain has not finished (D9). Both times are whole seconds: most pods that stop on
 // SIGTERM do so within the second of the request, so that second proves nothing.
-func exitedWithZero(pod Pod) bool {
+func exitedWithZero(pod *Pod) bool {
 	if pod.Phase != corev1.PodSucceeded {
 		return false
 	}
@@ -39,22 +39,22 @@ func exitedWithZero(pod Pod) bool {
 // wasToldToGo says that the pod is on record as one that ended only because it was asked to
 // stop. What is seen of it later, when somebody has asked once more, takes nothing of that
 // back.
-func wasToldToGo(status *grovev1alpha1.PodCliqueStatus, pod Pod) bool {
+func wasToldToGo(status *grovev1alpha1.PodCliqueStatus, pod *Pod) bool {
 	failed := brokenIndex(status, pod.Index)
 	return pod.Terminating() && failed != nil && failed.PodUID == pod.UID
 }
 
 // observeCompletion adds finished indexes to the record. A finished index stays
 // finished though its pod goes away later.
-func observeCompletion(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus) indexset.Set {
+func observeCompletion(s CliqueSnapshot, current podsByIndex, status *grovev1alpha1.PodCliqueStatus) indexset.Set {
 	completed := completedOf(status)
 	if !isTraining(s.Clique) {
 		return completed
 	}
 	var finished []int32
-	for index, pod := range current {
+	for pod := range current.all() {
 		if exitedWithZero(pod) && !wasToldToGo(status, pod) {
-			finished = append(finished, index)
+			finished = append(finished, pod.Index)
 		}
 	}
 	completed = indexset.Union(completed, indexset.Of(finished...))
@@ -65,15 +65,14 @@ func observeCompletion(s CliqueSnapshot, current map[int32]Pod, status *grovev1a
 // observeFailures adds failed and lost pods to the record, each pod UID once, and says
 // whether there were any. In Inference a pod that ended has failed, whatever its exit
 // code, and one that was deleted is simply made again.
-func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
+func observeFailures(s CliqueSnapshot, current podsByIndex, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
 	if s.Parent != ParentActive {
 		// What ends below a parent that is failing, finished or going ends because of it.
 		return false
 	}
 	recorded := false
-	for _, index := range sortedKeys(current) {
-		pod := current[index]
-		if !hasFailed(s, pod) || completed.Has(index) {
+	for pod := range current.all() {
+		if !hasFailed(s.Clique, pod) || completed.Has(pod.Index) {
 			continue
 		}
 		message := pod.Name + " " + pod.Failure
@@ -83,13 +82,13 @@ func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset
 				message = pod.Name + " exited with 0 only after its deletion was requested"
 			}
 		}
-		recorded = recordFailure(status, index, pod.UID, failedAt(pod, now), message) || recorded
+		recorded = recordFailure(status, pod.Index, pod.UID, failedAt(pod, now), message) || recorded
 	}
 	if !isTraining(s.Clique) {
 		return recorded
 	}
 	for _, index := range s.Lost {
-		if _, exists := current[index]; exists || completed.Has(index) || brokenIndex(status, index) != nil {
+		if current.at(index) != nil || completed.Has(index) || brokenIndex(status, index) != nil {
 			continue
 		}
 		recorded = recordFailure(status, index, "", now, fmt.Sprintf("the pod of index %d of %s is gone", index, s.Clique.Name)) || recorded
@@ -100,7 +99,7 @@ func observeFailures(s CliqueSnapshot, current map[int32]Pod, completed indexset
 // failedAt is when a pod failed, as its node says. A node whose clock is wrong is not
 // believed beyond what other clocks know: a time to come would hold the pod's replacement
 // back, and one long past would let a crash loop run without back-off (D10).
-func failedAt(pod Pod, now time.Time) time.Time {
+func failedAt(pod *Pod, now time.Time) time.Time {
 	at := pod.FinishedAt
 	if at.Before(pod.Created) {
 		at = pod.Created
@@ -111,14 +110,14 @@ func failedAt(pod Pod, now time.Time) time.Time {
 	return at
 }
 
-func hasFailed(s CliqueSnapshot, pod Pod) bool {
-	if isTraining(s.Clique) && pod.CrashLooping && !pod.Terminating() {
+func hasFailed(clique *grovev1alpha1.PodClique, pod *Pod) bool {
+	if isTraining(clique) && pod.CrashLooping && !pod.Terminating() {
 		return true
 	}
 	if !pod.Ended() {
 		return false
 	}
-	if isTraining(s.Clique) {
+	if isTraining(clique) {
 		return !exitedWithZero(pod)
 	}
 	// A pod that ends because it is being deleted has not failed.
@@ -181,12 +180,12 @@ func findFailure(status *grovev1alpha1.PodCliqueStatus, index int32) (int, bool)
 }
 
 // observeRecovery mends broken indexes whose pods are Ready again (D8).
-func observeRecovery(current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
+func observeRecovery(current podsByIndex, status *grovev1alpha1.PodCliqueStatus, now time.Time) bool {
 	recovered := false
 	for i := range status.FailedIndexes {
 		failed := &status.FailedIndexes[i]
-		pod, exists := current[failed.Index]
-		if failed.RecoveredTime != nil || !exists || !pod.Ready || pod.Ended() || pod.Terminating() || pod.CrashLooping {
+		pod := current.at(failed.Index)
+		if failed.RecoveredTime != nil || pod == nil || !pod.Ready || pod.Ended() || pod.Terminating() || pod.CrashLooping {
 			continue
 		}
 		at := now
@@ -240,7 +239,7 @@ func exhaustedIndex(clique *grovev1alpha1.PodClique, status *grovev1alpha1.PodCl
 
 // observeCreation records that all pods of the attempt exist, so that a missing one is
 // known to be lost and not simply not there yet (D9).
-func observeCreation(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) bool {
+func observeCreation(s CliqueSnapshot, current podsByIndex, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) bool {
 	replicas := s.Clique.Spec.Replicas
 	if createdThisAttempt(s.Clique, status) && status.CreatedReplicas >= replicas {
 		lowered := status.CreatedReplicas > replicas
@@ -248,7 +247,7 @@ func observeCreation(s CliqueSnapshot, current map[int32]Pod, completed indexset
 		return lowered
 	}
 	for index := range replicas {
-		if _, exists := current[index]; !exists && !completed.Has(index) {
+		if current.at(index) == nil && !completed.Has(index) {
 			return false
 		}
 	}
@@ -296,13 +295,4 @@ func observeSuccess(s CliqueSnapshot, completed indexset.Set, status *grovev1alp
 	setCondition(&status.Conditions, s.Clique.Generation, now, grovev1alpha1.ConditionTypeSucceeded, metav1.ConditionTrue,
 		grovev1alpha1.ReasonAllPodsSucceeded, fmt.Sprintf("all %d pods exited with 0", replicas))
 	return true
-}
-
-func sortedKeys(pods map[int32]Pod) []int32 {
-	keys := make([]int32, 0, len(pods))
-	for index := range pods {
-		keys = append(keys, index)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -69,7 +69,7 @@ func cliqueFinishedAt(clique *grovev1alpha1.PodClique, pods []Pod, now time.Time
 	}
 	finished := make(map[int32]time.Time, len(pods))
 	for _, pod := range pods {
-		if !pod.Stray && pod.Attempt == clique.Spec.Attempt && exitedWithZero(pod) && !pod.FinishedAt.IsZero() {
+		if !pod.Stray && pod.Attempt == clique.Spec.Attempt && exitedWithZero(&pod) && !pod.FinishedAt.IsZero() {
 			finished[pod.Index] = pod.FinishedAt
 		}
 	}

@@ -2,6 +2,7 @@ package gang
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -216,12 +217,9 @@ func hasStarted(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodRunning {
 		return true
 	}
-	for _, status := range allStatuses(pod) {
-		if status.State.Running != nil || status.State.Terminated != nil {
-			return true
-		}
-	}
-	return false
+	return anyContainer(pod, func(status *corev1.ContainerStatus) bool {
+		return status.State.Running != nil || status.State.Terminated != nil
+	})
 }
 
 // isAtBarrier reads the container that waits at the barrier. The phase of a pod that waits
@@ -238,17 +236,21 @@ func isAtBarrier(pod *corev1.Pod) bool {
 // isCrashLooping sees what the kubelet shows between two starts of a container that keeps
 // failing, which restartPolicy OnFailure allows in Training (D8).
 func isCrashLooping(pod *corev1.Pod) bool {
-	for _, status := range allStatuses(pod) {
-		if status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff" {
-			return true
+	return anyContainer(pod, func(status *corev1.ContainerStatus) bool {
+		return status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
+	})
+}
+
+// anyContainer asks about the containers of a pod, init containers among them.
+func anyContainer(pod *corev1.Pod, is func(*corev1.ContainerStatus) bool) bool {
+	for _, statuses := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			if is(&statuses[i]) {
+				return true
+			}
 		}
 	}
 	return false
-}
-
-func allStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
-	statuses := make([]corev1.ContainerStatus, 0, len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses))
-	return append(append(statuses, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
 }
 
 func finishedAt(pod *corev1.Pod) time.Time {
@@ -274,7 +276,7 @@ func deletionRequested(pod *corev1.Pod) time.Time {
 
 func describeFailure(pod *corev1.Pod) string {
 	var parts []string
-	for _, status := range allStatuses(pod) {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		t := status.State.Terminated
 		if status.State.Waiting != nil {
 			t = status.LastTerminationState.Terminated

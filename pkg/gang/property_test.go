@@ -306,8 +306,8 @@ func checkUpdate(fail func(string, ...any), s CliqueSnapshot, d CliqueDecision) 
 	}
 	current, gone := splitPods(s).current, int32(0)
 	for _, pod := range d.Delete {
-		kept, has := current[pod.Index]
-		if !has || kept.UID != pod.UID || pod.Ended() {
+		kept := current.at(pod.Index)
+		if kept == nil || kept.UID != pod.UID || pod.Ended() {
 			continue
 		}
 		if pod.TemplateHash == "hash" || !s.Turn.Due || !s.Membership.Known || s.Clique.Status.UpdateProgress == nil {

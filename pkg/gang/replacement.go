@@ -88,19 +88,18 @@ func podsToDelete(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodClique
 		}
 	}
 	completed := completedOf(status)
-	for _, index := range sortedKeys(pods.current) {
-		pod := pods.current[index]
+	for pod := range pods.current.all() {
 		if s.Parent != ParentActive {
 			// Finished pods stay, so that their logs can be read, and with them one that is
 			// Failed in a moment. An active one below a parent that is over is there because
 			// two controllers overlapped (D11, D12).
 			if !pod.Ended() && !pod.Failing {
-				add(pod)
+				add(*pod)
 			}
 			continue
 		}
-		failed := brokenIndex(status, index)
-		if !pod.Ended() || failed == nil || failed.PodUID != pod.UID || completed.Has(index) || !mayReplace(s, status, now) {
+		failed := brokenIndex(status, pod.Index)
+		if !pod.Ended() || failed == nil || failed.PodUID != pod.UID || completed.Has(pod.Index) || !mayReplace(s, status, now) {
 			continue
 		}
 		// In Training a failed pod stays as long as it can, so that it can be looked at.
@@ -110,7 +109,7 @@ func podsToDelete(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodClique
 			}
 			continue
 		}
-		add(pod)
+		add(*pod)
 	}
 	if s.Parent == ParentActive {
 		for _, pod := range podsToUpdate(s, pods) {
@@ -138,7 +137,7 @@ func podsToCreate(s CliqueSnapshot, pods podsOf, completed indexset.Set, status 
 	}
 	need := effectiveMinAvailable(&s.Clique.Spec)
 	for index := range s.Clique.Spec.Replicas {
-		if _, exists := pods.current[index]; exists || completed.Has(index) || !mayJoin(s.Membership, index < need) {
+		if pods.current.at(index) != nil || completed.Has(index) || !mayJoin(s.Membership, index < need) {
 			continue
 		}
 		failed := brokenIndex(status, index)
@@ -171,9 +170,9 @@ func mayJoin(m Membership, member bool) bool {
 
 // clearCreationProblems removes the conditions that tell of pods that could not be
 // made, once there are none to make.
-func clearCreationProblems(s CliqueSnapshot, current map[int32]Pod, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) {
+func clearCreationProblems(s CliqueSnapshot, current podsByIndex, completed indexset.Set, status *grovev1alpha1.PodCliqueStatus) {
 	for index := range s.Clique.Spec.Replicas {
-		if _, exists := current[index]; !exists && !completed.Has(index) {
+		if current.at(index) == nil && !completed.Has(index) {
 			return
 		}
 	}

@@ -64,12 +64,12 @@ func ForceDeletion(s CliqueSnapshot, pod Pod) Event {
 
 // StrayDeletion tells that a stray pod has been removed.
 func StrayDeletion(pod Pod) Event {
-	return Event{corev1.EventTypeWarning, EventStrayPodDeleted, pod.Name + onNode(pod) + " is a copy of another pod, or its labels were changed: it is deleted"}
+	return Event{corev1.EventTypeWarning, EventStrayPodDeleted, pod.Name + onNode(&pod) + " is a copy of another pod, or its labels were changed: it is deleted"}
 }
 
 // onDeadNode names a pod and its node, and says what is known of a dead one.
 func onDeadNode(s CliqueSnapshot, pod Pod) string {
-	text := pod.Name + onNode(pod)
+	text := pod.Name + onNode(&pod)
 	if why := s.DeadNodes[pod.Node]; why != "" {
 		text += ", which " + why
 	}

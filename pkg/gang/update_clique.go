@@ -86,8 +86,8 @@ func isReadyAgain(s CliqueSnapshot, pods podsOf, progress *grovev1alpha1.PodCliq
 
 // needsUpdate says that pods of the attempt were made from another template. Those of earlier
 // attempts go anyway.
-func needsUpdate(current map[int32]Pod, hash string) bool {
-	for _, pod := range current {
+func needsUpdate(current podsByIndex, hash string) bool {
+	for pod := range current.all() {
 		if pod.TemplateHash != hash {
 			return true
 		}
@@ -98,11 +98,11 @@ func needsUpdate(current map[int32]Pod, hash string) bool {
 // tellTemplate says which template all pods follow. Pods of an earlier one may come up after it
 // was said that there are none: a cache that was behind did not show them. That is taken back,
 // so that they get their turn.
-func tellTemplate(s CliqueSnapshot, old bool, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus) {
+func tellTemplate(s CliqueSnapshot, old bool, current podsByIndex, status *grovev1alpha1.PodCliqueStatus) {
 	hash := PodTemplateHash(s.Clique)
 	if old {
-		for _, index := range sortedKeys(current) {
-			if other := current[index].TemplateHash; other != hash {
+		for pod := range current.all() {
+			if other := pod.TemplateHash; other != hash {
 				status.CurrentPodTemplateHash = ptr.To(other)
 				return
 			}
@@ -118,9 +118,9 @@ func tellTemplate(s CliqueSnapshot, old bool, current map[int32]Pod, status *gro
 	}
 }
 
-func readyIn(current map[int32]Pod) int32 {
+func readyIn(current podsByIndex) int32 {
 	n := int32(0)
-	for _, pod := range current {
+	for pod := range current.all() {
 		if isReadyPod(pod) {
 			n++
 		}
@@ -128,7 +128,7 @@ func readyIn(current map[int32]Pod) int32 {
 	return n
 }
 
-func isReadyPod(pod Pod) bool {
+func isReadyPod(pod *Pod) bool {
 	return pod.Ready && !pod.Terminating() && !pod.Ended()
 }
 
@@ -144,8 +144,7 @@ func podsToUpdate(s CliqueSnapshot, pods podsOf) []Pod {
 	}
 	away := s.Turn.MaxUnavailable - (s.Clique.Spec.Replicas - readyIn(pods.current))
 	var out []Pod
-	for _, index := range sortedKeys(pods.current) {
-		pod := pods.current[index]
+	for pod := range pods.current.all() {
 		if pod.TemplateHash == PodTemplateHash(s.Clique) || pod.Terminating() {
 			continue
 		}
@@ -155,7 +154,7 @@ func podsToUpdate(s CliqueSnapshot, pods podsOf) []Pod {
 			}
 			away--
 		}
-		out = append(out, pod)
+		out = append(out, *pod)
 	}
 	return out
 }

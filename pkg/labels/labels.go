@@ -116,8 +116,8 @@ func Index(index int32) string {
 // ParseIndex reads an index or attempt from a label value; ok is false unless the
 // value is one that Index renders.
 func ParseIndex(value string) (index int32, ok bool) {
-	n, err := strconv.ParseInt(value, 10, 32)
-	if err != nil || n < 0 || Index(int32(n)) != value {
+	n, err := strconv.ParseUint(value, 10, 31)
+	if err != nil || (value[0] == '0' && value != "0") {
 		return 0, false
 	}
 	return int32(n), true
