@@ -127,7 +127,7 @@ func mutants() map[string]mutant {
 			file: gang + "replacement.go", old: "if len(pods.old) > 0 || !s.OthersDrained {", new: "if len(pods.old) > 0 {",
 		},
 		"a finished pod is made again": {
-			file: gang + "replacement.go", old: "exists || completed.Has(index) || !mayJoin", new: "exists || !mayJoin",
+			file: gang + "replacement.go", old: "pods.current.at(index) != nil || completed.Has(index) || !mayJoin", new: "pods.current.at(index) != nil || !mayJoin",
 		},
 		"exit 0 on SIGTERM counts as finished": {
 			file: gang + "completion.go", old: "return pod.DeletionRequested == nil || (!pod.FinishedAt.IsZero() && pod.FinishedAt.Before(*pod.DeletionRequested))", new: "return true",
