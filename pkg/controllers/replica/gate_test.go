@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	unversionedvalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -42,6 +46,30 @@ func TestAReplicaThatWaitsHasAGate(t *testing.T) {
 	expect(t, "with its replica it goes, before the Service", []string{"ConfigMap llm-1-group-scheduling", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
 	have.configMaps = nil
 	expect(t, "the Service after it", []string{"Service llm-1", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
+}
+
+// A set may be named with as many characters as leave its pods a host name. What its name is a
+// part of may be longer than a label.
+func TestLabelsOfALongNameAreValid(t *testing.T) {
+	named := func(pcs *grovev1alpha1.PodCliqueSet) {
+		pcs.Name = strings.Repeat("l", validation.DNS1123LabelMaxLength-len("-1-d-1-w-2"))
+		pcs.Spec.Template.Cliques[0].Name, pcs.Spec.Template.Cliques[1].Name = "r", "w"
+		pcs.Spec.Template.PodCliqueScalingGroups[0].Name, pcs.Spec.Template.PodCliqueScalingGroups[0].CliqueNames = "d", []string{"w"}
+		pcs.Spec.GroupSchedulingConfig.TargetCliques = []string{"r"}
+	}
+	have := served(nothing()).add(nicTemplate())
+	for range 3 {
+		p := planReplica(newSet(barred, sharing, named), 1, have)
+		for _, obj := range p.create {
+			if err := unversionedvalidation.ValidateLabels(obj.GetLabels(), field.NewPath("labels")).ToAggregate(); err != nil {
+				t.Errorf("%s %s: %v", kindOf(obj), obj.GetName(), err)
+			}
+		}
+		have.add(p.create...)
+	}
+	if len(have.configMaps)*len(have.gangs)*len(have.claims) == 0 {
+		t.Error("not all has been looked at")
+	}
 }
 
 // atGate is a cluster with a set whose router waits at the barrier.
