@@ -207,18 +207,6 @@ func (r *Reconciler) seeAllocations(ctx context.Context, pcs *grovev1alpha1.PodC
 	return errors.Join(errs...)
 }
 
-// withLabels is a claim with the labels by which the cache and people find it, nil if it has them.
-func withLabels(claim *resourcev1.ResourceClaim, want map[string]string) *resourcev1.ResourceClaim {
-	if claim.DeletionTimestamp != nil || hasLabels(claim, want) {
-		return nil
-	}
-	updated := claim.DeepCopy()
-	for key, value := range want {
-		metav1.SetMetaDataLabel(&updated.ObjectMeta, key, value)
-	}
-	return updated
-}
-
 // cliquesAgree says that the cliques whose claims the plan removes are as the cache shows them: a
 // size from the past would take the claims of pods that are about to be scheduled (D11).
 func (r *Reconciler) cliquesAgree(ctx context.Context, have observed, p plan) (bool, error) {

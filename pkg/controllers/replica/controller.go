@@ -296,19 +296,17 @@ func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet
 	return conflict
 }
 
-// showAgain gives an autoscaler or a claim of ours the labels back without which the cache does
-// not show it: people may change them, unlike those of our own kinds.
+// showAgain gives a child of ours the labels back without which the cache does not show it:
+// people may change those of what is not of our own kinds.
 func (r *Reconciler) showAgain(ctx context.Context, obj client.Object, want runtime.Object) error {
 	var updated client.Object
-	switch obj := obj.(type) {
+	switch want := want.(type) {
+	case *corev1.Service:
+		updated = serviceAsWanted(obj.(*corev1.Service), want)
 	case *autoscalingv2.HorizontalPodAutoscaler:
-		if scaler := putRight(obj, want.(*autoscalingv2.HorizontalPodAutoscaler)); scaler != nil {
-			updated = scaler
-		}
-	case *resourcev1.ResourceClaim:
-		if claim := withLabels(obj, want.(*resourcev1.ResourceClaim).Labels); claim != nil {
-			updated = claim
-		}
+		updated = putRight(obj.(*autoscalingv2.HorizontalPodAutoscaler), want)
+	case *corev1.ConfigMap, *resourcev1.ResourceClaim:
+		updated = withLabels(obj, want.(client.Object).GetLabels())
 	}
 	if updated == nil {
 		return nil

@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -387,4 +388,38 @@ type refusingWriter struct {
 
 func (w refusingWriter) Update(context.Context, client.Object, ...client.SubResourceUpdateOption) error {
 	return w.err
+}
+
+// People may change the labels without which the cache shows neither a Service nor a ConfigMap.
+// They are not made again in vain.
+func TestWhatTheCacheDoesNotShowIsShownAgain(t *testing.T) {
+	c := newAtGate(t)
+	c.pass(t)
+	service, file := &corev1.Service{}, &corev1.ConfigMap{}
+	for name, obj := range map[string]client.Object{"llm-1": service, "llm-1-group-scheduling": file} {
+		if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: name}, obj); err != nil {
+			t.Fatal(err)
+		}
+		want := maps.Clone(obj.GetLabels())
+		want["team"] = "red"
+		obj.SetLabels(map[string]string{"team": "red"})
+		if name == "llm-1" {
+			service.Spec.Selector = map[string]string{"app": "other"}
+		}
+		if err := c.Update(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		c.pass(t)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "labels of "+name, want, obj.GetLabels())
+	}
+	expect(t, "selector", desiredService(newSet(barred), 1).Spec.Selector, service.Spec.Selector)
+	c.start(t, 1)
+	c.pass(t)
+	if _, text := c.gate(t); text != "llm-1-router 0\n" {
+		t.Errorf("the file says %q", text)
+	}
+	expect(t, "events", []string(nil), c.told())
 }
