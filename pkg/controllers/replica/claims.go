@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -158,8 +159,12 @@ func desiredClaim(pcs *grovev1alpha1.PodCliqueSet, replica int32, claim *gang.Sh
 			own[key] = labels.Index(value)
 		}
 	}
-	all := map[string]string{}
-	maps.Copy(all, template.Labels)
+	all := maps.Clone(template.Labels)
+	// One of ours could make the claim that of another replica, which would remove it.
+	maps.DeleteFunc(all, func(key, _ string) bool { return strings.HasPrefix(key, labels.Domain) })
+	if all == nil {
+		all = map[string]string{}
+	}
 	maps.Copy(all, own)
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{

@@ -30,7 +30,8 @@ func sharing(pcs *grovev1alpha1.PodCliqueSet) {
 	all, each := grovev1alpha1.ResourceSharingScopeAllReplicas, grovev1alpha1.ResourceSharingScopePerReplica
 	template := &pcs.Spec.Template
 	own := grovev1alpha1.ResourceClaimTemplateConfig{Name: "gpu"}
-	own.TemplateSpec.Labels = map[string]string{"team": "red", labels.PartOf: "other"}
+	// A template may be made from a claim, with its labels.
+	own.TemplateSpec.Labels = map[string]string{"team": "red", labels.PartOf: "other", labels.ReplicaIndex: "1", labels.PodClique: "other"}
 	own.TemplateSpec.Annotations = map[string]string{"note": "kept"}
 	own.TemplateSpec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu"}}
 	template.ResourceClaimTemplates = []grovev1alpha1.ResourceClaimTemplateConfig{own}
