@@ -80,7 +80,14 @@ func decideBarrier(s GateSnapshot, gang string, targets []*waiter, decision *Gat
 			missing = append(missing, fmt.Sprintf("%s: %d of %d pods have started%s", w.Name, have, want, w.missing(s.Pods)))
 		}
 	}
-	if all && ready && pods > 0 {
+	if pods == 0 {
+		// Who comes when the gang is wanted again begins its time.
+		for _, w := range targets {
+			w.forgotten = w.entry.FirstStarted != nil
+		}
+		return
+	}
+	if all && ready {
 		for _, w := range targets {
 			w.entry.Open, w.entry.Since = true, ptr.To(metav1.NewTime(now))
 		}

@@ -83,6 +83,9 @@ type waiter struct {
 	// going says that the PodClique is being deleted, and its entry with it: one that takes
 	// its name waits anew.
 	going bool
+	// forgotten says that the entry goes, for the next one to begin anew: what it says is not
+	// taken back within an attempt.
+	forgotten bool
 	// ready says that the cliques before it are there.
 	ready bool
 }
@@ -117,7 +120,7 @@ func DecideGate(s GateSnapshot, now time.Time) GateDecision {
 		decideBarrier(s, gang, barriers[gang], &decision, now)
 	}
 	for _, w := range waiters {
-		if !w.going {
+		if !w.going && !w.forgotten {
 			decision.Status.Cliques = append(decision.Status.Cliques, w.entry)
 		}
 	}

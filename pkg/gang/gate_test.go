@@ -189,6 +189,21 @@ func TestGatesOfTheBarrier(t *testing.T) {
 	}
 }
 
+// A gang that was scaled to nothing before all of it had started, and is wanted again, has its
+// time from the first pod that comes then.
+func TestAGangOfNobodyHasNoTime(t *testing.T) {
+	pcs := inferenceSet(template("a", 2, 2), template("b", 1, 1), barrier(60))
+	idle := allOf(pcs).but("set-0-a", size(0)).but("set-0-b", size(0))
+	s := gateOf(pcs, idle, entry{Name: "set-0-a", FirstStarted: ptr.To(at(-50 * time.Second))}, entry{Name: "set-0-b", FirstStarted: ptr.To(at(-50 * time.Second))})
+	s.Gate.Status = DecideGate(s, now).Status
+	s.Gate.Status = DecideGate(s, now.Add(time.Second)).Status
+	expect(t, "while it is idle", "a@0 waits, b@0 waits", states(s.Gate.Status))
+	again := gateOf(pcs, allOf(pcs), s.Gate.Status.Cliques...)
+	expect(t, "when it is wanted again", "a@0 waits, b@0 waits", states(DecideGate(again, now.Add(time.Hour)).Status))
+	again = gateOf(pcs, allOf(pcs).but("set-0-a", startedPods(1)), s.Gate.Status.Cliques...)
+	expect(t, "and its first pod has come", "a@0 runs, b@0 runs", states(DecideGate(again, now.Add(time.Hour)).Status))
+}
+
 func TestAnExpiredBarrierNamesWhoIsMissing(t *testing.T) {
 	pcs := trainingSet(template("a", 2, 2), template("b", 5, 5), barrier(60))
 	s := gateOf(pcs, allOf(pcs).but("set-0-b", startedPods(1)), entry{Name: "set-0-b", FirstStarted: ptr.To(at(-2 * time.Minute))})

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
@@ -306,4 +307,24 @@ spec:
 	runs(5)
 	letReady(ns, "job-0-group-0-leader", "")
 	ns.WaitForPods(7, 30*time.Second, framework.IsReady)
+}
+
+// A set may have a name of which what belongs to it has a longer one than a label may be.
+func TestASetWithALongNameHasAGateAndItsFile(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	ns.PlayWaiters()
+	name := strings.Repeat("j", validation.DNS1123LabelMaxLength-len("-0-helper-0"))
+	ns.Apply(strings.Replace(barriered(1, targets, "  workloadType: Training"), "{name: job}", "{name: "+name+"}", 1))
+	ns.WaitForPods(4, time.Minute, framework.IsReady)
+	ns.Eventually(30*time.Second, func(ctx context.Context) error {
+		file, err := cluster.Kube.CoreV1().ConfigMaps(ns.Name).Get(ctx, naming.GateConfigMap(name, 0), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if text := file.Data["started"]; text != name+"-0-leader 0\n"+name+"-0-worker 0\n" {
+			return fmt.Errorf("the file says %q", text)
+		}
+		return nil
+	})
 }

@@ -126,3 +126,31 @@ func TestAServiceRecoversFromARelabelledPod(t *testing.T) {
 		})
 	}
 }
+
+// What the controllers find by labels is found again when somebody has changed those, and put right.
+func TestARelabelledServiceAndFileArePutRight(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	ns.PlayWaiters()
+	ns.Apply(neverStart(barriered(1, targets, "  workloadType: Training"), "leader"))
+	ns.WaitForPods(4, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" })
+	ns.Kubectl("label", "service/job-0", "configmap/job-0-group-scheduling", labels.ManagedBy+"-", labels.PartOf+"=mine", "--overwrite")
+	letStart(ns, "job-0-leader")
+	ns.WaitForPods(4, 30*time.Second, framework.IsReady)
+	managed := func(ctx context.Context) error {
+		service, err := cluster.Kube.CoreV1().Services(ns.Name).Get(ctx, "job-0", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !labels.IsManaged(service.Labels) || service.Labels[labels.PartOf] != "job" || service.Spec.Selector[labels.PartOf] != "job" {
+			return fmt.Errorf("the Service has the labels %v and selects %v", service.Labels, service.Spec.Selector)
+		}
+		if text := gateFile(ns, 0); text != "job-0-leader 0\njob-0-worker 0\n" {
+			return fmt.Errorf("the file says %q", text)
+		}
+		return nil
+	}
+	ns.Eventually(30*time.Second, managed)
+	ns.Kubectl("patch", "service", "job-0", "--type=merge", `--patch={"spec":{"selector":{"app.kubernetes.io/part-of":"mine"}}}`)
+	ns.Eventually(30*time.Second, managed)
+}

@@ -222,6 +222,10 @@ func checkGateStays(w *world, f *Findings, gate *story, before, after *Revision)
 		case is == nil:
 			// A PodClique that goes, as that of a copy which is scaled away, takes its entry along.
 			clique := w.cliqueBefore(was.Name, after)
+			if !was.Open && !was.Expired && clique != nil && w.possibly(clique.story, after, isIdle) {
+				// Its time is that of a gang of nobody.
+				continue
+			}
 			if at, known := w.waitingOf(gate, &was); !known || !w.mayBeBeyond(at.group, at.copy, after) && (clique == nil || !w.possibly(clique.story, after, isGoing)) {
 				wrong(was, "is forgotten")
 			}

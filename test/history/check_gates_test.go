@@ -2,6 +2,7 @@ package history
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -249,6 +250,7 @@ func TestI12OfOrderedContainers(t *testing.T) {
 func TestI12OfGatesThatStay(t *testing.T) {
 	t.Parallel()
 	expired := grovev1alpha1.StartGateClique{Expired: true}
+	begun := grovev1alpha1.StartGateClique{FirstStarted: &metav1.Time{Time: time.Unix(6, 0)}}
 	since := func(seconds int64) grovev1alpha1.StartGateClique {
 		return grovev1alpha1.StartGateClique{Open: true, Since: ptr.To(metav1.Unix(seconds, 0))}
 	}
@@ -279,6 +281,20 @@ func TestI12OfGatesThatStay(t *testing.T) {
 			b.opens(0, worker)
 			b.log.Deletions = []Exemption{{Pod: worker}}
 			b.going(Clique, worker)
+			b.decides(grovev1alpha1.StartGateClique{})
+		}},
+		{name: "its time is forgotten", want: []string{"I12"}, write: func(b *builder) {
+			opened(b)
+			b.decides(begun, worker)
+			b.decides(grovev1alpha1.StartGateClique{})
+		}},
+		{name: "its time goes with its last pod", write: func(b *builder) {
+			b.gated(func(s *grovev1alpha1.PodCliqueSet) {
+				withBarrier(s)
+				s.Spec.WorkloadType, s.Spec.TrainingSpec = grovev1alpha1.WorkloadTypeInference, nil
+			})
+			b.decides(begun, worker)
+			b.clique(worker, func(c *grovev1alpha1.PodClique) { c.Spec.Replicas = 0 })
 			b.decides(grovev1alpha1.StartGateClique{})
 		}},
 		{name: "it is opened once more", want: []string{"I12"}, write: func(b *builder) {

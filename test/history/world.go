@@ -209,6 +209,11 @@ func isGoing(r *Revision) bool {
 	return r.Deleted || r.Object.GetDeletionTimestamp() != nil
 }
 
+// isIdle says that a PodClique is scaled to nothing.
+func isIdle(r *Revision) bool {
+	return cliqueOf(r).Spec.Replicas == 0
+}
+
 // hasEnded says that no container of a pod runs any more, or that it is gone.
 func hasEnded(r *Revision) bool {
 	phase := podOf(r).Status.Phase

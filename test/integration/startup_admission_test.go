@@ -77,6 +77,7 @@ func TestOrdersAndBarriersThatCannotBeAreRefused(t *testing.T) {
 		"29 a clique twice at the barrier":         {of(t, "#set", "groupSchedulingConfig: {targetCliques: [a, a]}"), []string{"spec.groupSchedulingConfig.targetCliques[1]", `Duplicate value: "a"`}},
 		"29 no time at the barrier":                {of(t, "#set", "groupSchedulingConfig: {timeoutAfterSeconds: 0}"), []string{"spec.groupSchedulingConfig.timeoutAfterSeconds"}},
 		"29 less than no time":                     {of(t, "#set", "groupSchedulingConfig: {timeoutAfterSeconds: -5}"), []string{"spec.groupSchedulingConfig.timeoutAfterSeconds"}},
+		"an order for pods of Windows":             {of(t, "#template", "cliqueStartupType: CliqueStartupTypeInOrder", "#pod", "os: {name: windows}"), []string{"spec.template.cliques[1].spec.podSpec.os.name", "Linux"}},
 		"a barrier that some of a clique can pass": {of(t, "#clique", "minAvailable: 1", "name: b\n        spec:\n          replicas: 1", "name: b\n        spec:\n          replicas: 2", "#set", "groupSchedulingConfig: {targetCliques: [b]}"), []string{"spec.template.cliques[1].spec.minAvailable"}},
 	}
 	for name, tc := range tests {

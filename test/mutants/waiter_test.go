@@ -16,7 +16,10 @@ func waiterMutants() map[string]mutant {
 			file: waiter + "decision.go", old: "case own && o.entry.expired:", new: "case o.entry != nil && o.entry.expired:",
 		},
 		"waiter: it gives up with the gang's own deadline": {
-			file: waiter + "decision.go", old: "o.started.Add(2 * p.timeout)", new: "o.started.Add(p.timeout)",
+			file: waiter + "decision.go", old: "o.started.Add(p.timeout + more)", new: "o.started.Add(p.timeout)",
+		},
+		"waiter: it gives up before the file can be there": {
+			file: waiter + "decision.go", old: "max(p.timeout, fileDelay)", new: "max(p.timeout, 0*fileDelay)",
 		},
 		"waiter: it gives up though it reads its gate": {
 			file: waiter + "decision.go", old: "if p.timeout == 0 || o.reading {", new: "if p.timeout == 0 {",

@@ -2,6 +2,10 @@ package app
 
 import "time"
 
+// fileDelay is how long the file may be behind the gate: a kubelet looks at a pod, and so at
+// what it mounts, every minute to minute and a half.
+const fileDelay = 2 * time.Minute
+
 // pass is what the pod waits for: its own attempt of its own PodClique.
 type pass struct {
 	podClique string
@@ -71,9 +75,11 @@ func decide(p pass, o observation, now time.Time) (verdict, time.Time) {
 	}
 	// The gate expires within the timeout of its first pod, perhaps unseen. The second
 	// timeout is for the file, for the controllers and for the API to come back; whoever
-	// loses the gate later has a full timeout as well.
-	deadline := o.started.Add(2 * p.timeout)
-	if later := o.lastRead.Add(p.timeout); !o.lastRead.IsZero() && later.After(deadline) {
+	// loses the gate later has a full timeout as well. A short one would end before the file
+	// can say that the gate has opened.
+	more := max(p.timeout, fileDelay)
+	deadline := o.started.Add(p.timeout + more)
+	if later := o.lastRead.Add(more); !o.lastRead.IsZero() && later.After(deadline) {
 		deadline = later
 	}
 	if !now.Before(deadline) {

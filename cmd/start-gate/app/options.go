@@ -60,7 +60,7 @@ func ParseOptions(args []string, w io.Writer) (*Options, error) {
 		o.Attempt = int32(attempt)
 		return nil
 	})
-	fs.DurationVar(&o.Timeout, "timeout", 0, "`duration` after which the gate expires; a waiter that cannot read its gate gives up after twice of it. 0 for never")
+	fs.DurationVar(&o.Timeout, "timeout", 0, "`duration` after which the gate expires; a waiter that cannot read its gate gives up after twice of it, or two minutes after it if that is later. 0 for never")
 	fs.StringVar(&o.File, "file", defaultFile, "`path` of the file that tells open gates as well")
 	fs.StringVar(&o.ServiceAccount, "service-account", defaultServiceAccount, "`folder` with token and ca.crt")
 	fs.BoolVar(&o.Version, "version", false, "print the version and exit")

@@ -109,6 +109,30 @@ func TestItGivesUpAtTwiceTheTimeoutWithoutAWord(t *testing.T) {
 	}
 }
 
+// Where a pod does not reach the API, the file says within the barrier's time that the gate is open,
+// and the kubelet takes a while to bring it: a short timeout does not end that.
+func TestAShortTimeoutLeavesTheFileItsTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.cut()
+		w := b.start(0, 30*time.Second)
+		b.pass(30*time.Second + 90*time.Second)
+		b.isWaiting(w)
+		if err := os.WriteFile(b.file, []byte("job-0-worker 0\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		b.ends(w, exitOpen, fileInterval, "")
+	})
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.set(shut)
+		w := b.start(0, 30*time.Second)
+		b.pass(time.Hour)
+		b.cut()
+		b.pass(90 * time.Second)
+		b.isWaiting(w)
+		b.ends(w, exitFailed, 31*time.Second, "gave up waiting")
+	})
+}
+
 // An outage is no failure while the gate was read not long ago, however late it is.
 func TestItGivesUpATimeoutAfterTheLastWord(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -73,26 +73,14 @@ func desiredAutoscaler(pcs *grovev1alpha1.PodCliqueSet, replica int32, kind, nam
 
 // putRight is an autoscaler as it should be, nil if it is. What people write beside what is
 // ours, such as their labels, stays.
-func putRight(scaler, want *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
+func putRight(scaler, want *autoscalingv2.HorizontalPodAutoscaler) client.Object {
 	if scaler.DeletionTimestamp != nil || (apiequality.Semantic.DeepEqual(scaler.Spec, want.Spec) && hasLabels(scaler, want.Labels)) {
 		return nil
 	}
 	updated := scaler.DeepCopy()
 	updated.Spec = want.Spec
-	for key, value := range want.Labels {
-		metav1.SetMetaDataLabel(&updated.ObjectMeta, key, value)
-	}
+	setLabels(updated, want.Labels)
 	return updated
-}
-
-func hasLabels(obj client.Object, want map[string]string) bool {
-	have := obj.GetLabels()
-	for key, value := range want {
-		if have[key] != value {
-			return false
-		}
-	}
-	return true
 }
 
 // What follows are the API server's defaults for what the template leaves open. They are said

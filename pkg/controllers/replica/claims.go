@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -158,8 +159,12 @@ func desiredClaim(pcs *grovev1alpha1.PodCliqueSet, replica int32, claim *gang.Sh
 			own[key] = labels.Index(value)
 		}
 	}
-	all := map[string]string{}
-	maps.Copy(all, template.Labels)
+	all := maps.Clone(template.Labels)
+	// One of ours could make the claim that of another replica, which would remove it.
+	maps.DeleteFunc(all, func(key, _ string) bool { return strings.HasPrefix(key, labels.Domain) })
+	if all == nil {
+		all = map[string]string{}
+	}
 	maps.Copy(all, own)
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
@@ -205,18 +210,6 @@ func (r *Reconciler) seeAllocations(ctx context.Context, pcs *grovev1alpha1.PodC
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// withLabels is a claim with the labels by which the cache and people find it, nil if it has them.
-func withLabels(claim *resourcev1.ResourceClaim, want map[string]string) *resourcev1.ResourceClaim {
-	if claim.DeletionTimestamp != nil || hasLabels(claim, want) {
-		return nil
-	}
-	updated := claim.DeepCopy()
-	for key, value := range want {
-		metav1.SetMetaDataLabel(&updated.ObjectMeta, key, value)
-	}
-	return updated
 }
 
 // cliquesAgree says that the cliques whose claims the plan removes are as the cache shows them: a

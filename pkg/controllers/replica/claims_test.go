@@ -2,18 +2,25 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"testing"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/controllers/internal/index"
 	"github.com/copse-dev/copse/pkg/labels"
 )
 
@@ -23,7 +30,8 @@ func sharing(pcs *grovev1alpha1.PodCliqueSet) {
 	all, each := grovev1alpha1.ResourceSharingScopeAllReplicas, grovev1alpha1.ResourceSharingScopePerReplica
 	template := &pcs.Spec.Template
 	own := grovev1alpha1.ResourceClaimTemplateConfig{Name: "gpu"}
-	own.TemplateSpec.Labels = map[string]string{"team": "red", labels.PartOf: "other"}
+	// A template may be made from a claim, with its labels.
+	own.TemplateSpec.Labels = map[string]string{"team": "red", labels.PartOf: "other", labels.ReplicaIndex: "1", labels.PodClique: "other"}
 	own.TemplateSpec.Annotations = map[string]string{"note": "kept"}
 	own.TemplateSpec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu"}}
 	template.ResourceClaimTemplates = []grovev1alpha1.ResourceClaimTemplateConfig{own}
@@ -265,5 +273,46 @@ func TestTheSchedulerIsShownWhatItHasAllocated(t *testing.T) {
 			}
 			expect(t, "patches", tc.want, patches)
 		})
+	}
+}
+
+// What keeps the scheduler from being shown an allocation, such as a webhook that does not answer,
+// keeps neither the rest of the replica, nor its end.
+func TestAClaimThatCannotBeWrittenKeepsNothingElse(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, autoscalingv2.AddToScheme, resourcev1.AddToScheme, grovev1alpha1.AddToScheme, schedulerv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have := served(nothing()).add(nicTemplate())
+	for range 3 {
+		have.add(planReplica(newSet(sharing), 0, have).create...)
+	}
+	allocated := have.claims["llm-0-decode-0-gpu"]
+	allocated.Status.Allocation = &resourcev1.AllocationResult{}
+	allocated.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{UID: "pod"}}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(newSet(sharing), allocated).WithStatusSubresource(&grovev1alpha1.PodCliqueSet{})
+	for _, register := range []func() error{
+		func() error { return index.Register(t.Context(), fieldIndexer{builder}, false) },
+		func() error { return index.RegisterClaims(t.Context(), fieldIndexer{builder}) },
+	} {
+		if err := register(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := builder.Build()
+	writer := interceptor.NewClient(stored, interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return errors.New("no answer")
+		},
+	})
+	r := &Reconciler{Client: writer, Cache: stored, Live: stored, Recorder: events.NewFakeRecorder(10), NativeGangs: true, ResourceClaims: true}
+	_, err := r.Reconcile(t.Context(), Key{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "llm"}, UID: "set-uid"})
+	if err == nil || err.Error() != "note that ResourceClaim llm-0-decode-0-gpu is allocated: no answer" {
+		t.Errorf("error %v", err)
+	}
+	if err := stored.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "llm-0-router"}, &grovev1alpha1.PodClique{}); err != nil {
+		t.Error(err)
 	}
 }

@@ -79,29 +79,35 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, 
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.seeAllocations(ctx, pcs, have); err != nil {
-		return reconcile.Result{}, err
-	}
-	if have.topology, err = r.Topology.Of(ctx, r.Client, pcs); err != nil {
-		return reconcile.Result{}, err
-	}
-	if err := r.shutGate(ctx, pcs, key, have); err != nil {
-		return reconcile.Result{}, err
-	}
-	var made error
-	if p := planReplica(pcs, key.Replica, have); !p.empty() {
-		var done bool
-		if done, made = r.carryOut(ctx, pcs, key, have, p); !done {
-			return reconcile.Result{}, made
-		}
-	}
-	wait, err := r.decideGate(ctx, pcs, key, have, made)
-	if err = errors.Join(made, err); err != nil && wait > 0 {
+	noted := r.seeAllocations(ctx, pcs, have)
+	wait, err := r.bringInLine(ctx, pcs, key, have)
+	if err = errors.Join(noted, err); err != nil && wait > 0 {
 		// An error is tried again by a back-off of its own, which says nothing of the deadline.
 		r.queue.AddAfter(key, wait)
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: wait}, err
+}
+
+// bringInLine plans and writes what the replica lacks, and decides about its gate. It returns how
+// long until a gate expires.
+func (r *Reconciler) bringInLine(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet, key Key, have observed) (time.Duration, error) {
+	var err error
+	if have.topology, err = r.Topology.Of(ctx, r.Client, pcs); err != nil {
+		return 0, err
+	}
+	if err := r.shutGate(ctx, pcs, key, have); err != nil {
+		return 0, err
+	}
+	var made error
+	if p := planReplica(pcs, key.Replica, have); !p.empty() {
+		var done bool
+		if done, made = r.carryOut(ctx, pcs, key, have, p); !done {
+			return 0, made
+		}
+	}
+	wait, err := r.decideGate(ctx, pcs, key, have, made)
+	return wait, errors.Join(made, err)
 }
 
 // carryOut writes what was planned, unless the cache is behind what the plan was made from.
@@ -296,19 +302,17 @@ func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet
 	return conflict
 }
 
-// showAgain gives an autoscaler or a claim of ours the labels back without which the cache does
-// not show it: people may change them, unlike those of our own kinds.
+// showAgain gives a child of ours the labels back without which the cache does not show it:
+// people may change those of what is not of our own kinds.
 func (r *Reconciler) showAgain(ctx context.Context, obj client.Object, want runtime.Object) error {
 	var updated client.Object
-	switch obj := obj.(type) {
+	switch want := want.(type) {
+	case *corev1.Service:
+		updated = serviceAsWanted(obj.(*corev1.Service), want)
 	case *autoscalingv2.HorizontalPodAutoscaler:
-		if scaler := putRight(obj, want.(*autoscalingv2.HorizontalPodAutoscaler)); scaler != nil {
-			updated = scaler
-		}
-	case *resourcev1.ResourceClaim:
-		if claim := withLabels(obj, want.(*resourcev1.ResourceClaim).Labels); claim != nil {
-			updated = claim
-		}
+		updated = putRight(obj.(*autoscalingv2.HorizontalPodAutoscaler), want)
+	case *corev1.ConfigMap, *resourcev1.ResourceClaim:
+		updated = withLabels(obj, want.(client.Object).GetLabels())
 	}
 	if updated == nil {
 		return nil

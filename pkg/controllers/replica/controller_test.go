@@ -88,7 +88,9 @@ func grown(t *testing.T) client.Object {
 
 func TestReconcile(t *testing.T) {
 	service := func(owner types.UID) client.Object {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "llm-1", OwnerReferences: []metav1.OwnerReference{{UID: owner}}}}
+		out := desiredService(newSet(), 1)
+		out.OwnerReferences = []metav1.OwnerReference{{UID: owner}}
+		return out
 	}
 	exists := func(verb string, obj client.Object) error {
 		if verb == "create" && kindOf(obj) == "Service" {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
@@ -44,6 +45,48 @@ func desiredService(pcs *grovev1alpha1.PodCliqueSet, replica int32) *corev1.Serv
 			PublishNotReadyAddresses: publishNotReady,
 		},
 	}
+}
+
+// serviceAsWanted is a Service as it should be, nil if it is. What people and the server write
+// beside what is ours stays.
+func serviceAsWanted(service, want *corev1.Service) client.Object {
+	isSame := service.Spec.PublishNotReadyAddresses == want.Spec.PublishNotReadyAddresses && apiequality.Semantic.DeepEqual(service.Spec.Selector, want.Spec.Selector)
+	if service.DeletionTimestamp != nil || (isSame && hasLabels(service, want.Labels)) {
+		return nil
+	}
+	updated := service.DeepCopy()
+	updated.Spec.PublishNotReadyAddresses = want.Spec.PublishNotReadyAddresses
+	updated.Spec.Selector = want.Spec.Selector
+	setLabels(updated, want.Labels)
+	return updated
+}
+
+// withLabels is an object with the labels by which the cache and people find it, nil if it has
+// them.
+func withLabels(obj client.Object, want map[string]string) client.Object {
+	if obj.GetDeletionTimestamp() != nil || hasLabels(obj, want) {
+		return nil
+	}
+	updated := obj.DeepCopyObject().(client.Object)
+	setLabels(updated, want)
+	return updated
+}
+
+func hasLabels(obj client.Object, want map[string]string) bool {
+	have := obj.GetLabels()
+	for key, value := range want {
+		if have[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+func setLabels(obj client.Object, want map[string]string) {
+	all := map[string]string{}
+	maps.Copy(all, obj.GetLabels())
+	maps.Copy(all, want)
+	obj.SetLabels(all)
 }
 
 // desiredScalingGroup is a scaling group of a replica, with the size of the template.

@@ -48,10 +48,11 @@ func desiredGate(pcs *grovev1alpha1.PodCliqueSet, replica int32) *grovev1alpha1.
 	}}
 }
 
+// desiredGateConfigMap is labelled with the name of its gate: its own may be too long for a label.
 func desiredGateConfigMap(pcs *grovev1alpha1.PodCliqueSet, replica int32) *corev1.ConfigMap {
-	name := naming.GateConfigMap(pcs.Name, replica)
+	gate := naming.Replica(pcs.Name, replica)
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: pcs.Namespace, Labels: labels.ForReplica(name, pcs.Name, labels.ComponentStartGate, replica),
+		Name: naming.GateConfigMap(pcs.Name, replica), Namespace: pcs.Namespace, Labels: labels.ForReplica(gate, pcs.Name, labels.ComponentStartGate, replica),
 		OwnerReferences: []metav1.OwnerReference{ownedBySet(pcs)},
 	}}
 }

@@ -3,6 +3,8 @@ package replica
 import (
 	"context"
 	"errors"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	unversionedvalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -42,6 +47,30 @@ func TestAReplicaThatWaitsHasAGate(t *testing.T) {
 	expect(t, "with its replica it goes, before the Service", []string{"ConfigMap llm-1-group-scheduling", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
 	have.configMaps = nil
 	expect(t, "the Service after it", []string{"Service llm-1", "StartGate llm-1"}, writesOf(planReplica(newSet(barred, deletedSet), 1, have)).Remove)
+}
+
+// A set may be named with as many characters as leave its pods a host name. What its name is a
+// part of may be longer than a label.
+func TestLabelsOfALongNameAreValid(t *testing.T) {
+	named := func(pcs *grovev1alpha1.PodCliqueSet) {
+		pcs.Name = strings.Repeat("l", validation.DNS1123LabelMaxLength-len("-1-d-1-w-2"))
+		pcs.Spec.Template.Cliques[0].Name, pcs.Spec.Template.Cliques[1].Name = "r", "w"
+		pcs.Spec.Template.PodCliqueScalingGroups[0].Name, pcs.Spec.Template.PodCliqueScalingGroups[0].CliqueNames = "d", []string{"w"}
+		pcs.Spec.GroupSchedulingConfig.TargetCliques = []string{"r"}
+	}
+	have := served(nothing()).add(nicTemplate())
+	for range 3 {
+		p := planReplica(newSet(barred, sharing, named), 1, have)
+		for _, obj := range p.create {
+			if err := unversionedvalidation.ValidateLabels(obj.GetLabels(), field.NewPath("labels")).ToAggregate(); err != nil {
+				t.Errorf("%s %s: %v", kindOf(obj), obj.GetName(), err)
+			}
+		}
+		have.add(p.create...)
+	}
+	if len(have.configMaps)*len(have.gangs)*len(have.claims) == 0 {
+		t.Error("not all has been looked at")
+	}
 }
 
 // atGate is a cluster with a set whose router waits at the barrier.
@@ -359,4 +388,38 @@ type refusingWriter struct {
 
 func (w refusingWriter) Update(context.Context, client.Object, ...client.SubResourceUpdateOption) error {
 	return w.err
+}
+
+// People may change the labels without which the cache shows neither a Service nor a ConfigMap.
+// They are not made again in vain.
+func TestWhatTheCacheDoesNotShowIsShownAgain(t *testing.T) {
+	c := newAtGate(t)
+	c.pass(t)
+	service, file := &corev1.Service{}, &corev1.ConfigMap{}
+	for name, obj := range map[string]client.Object{"llm-1": service, "llm-1-group-scheduling": file} {
+		if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: name}, obj); err != nil {
+			t.Fatal(err)
+		}
+		want := maps.Clone(obj.GetLabels())
+		want["team"] = "red"
+		obj.SetLabels(map[string]string{"team": "red"})
+		if name == "llm-1" {
+			service.Spec.Selector = map[string]string{"app": "other"}
+		}
+		if err := c.Update(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		c.pass(t)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "labels of "+name, want, obj.GetLabels())
+	}
+	expect(t, "selector", desiredService(newSet(barred), 1).Spec.Selector, service.Spec.Selector)
+	c.start(t, 1)
+	c.pass(t)
+	if _, text := c.gate(t); text != "llm-1-router 0\n" {
+		t.Errorf("the file says %q", text)
+	}
+	expect(t, "events", []string(nil), c.told())
 }

@@ -78,7 +78,7 @@ func Hears(before, after client.Object, gated bool) bool {
 	case *grovev1alpha1.StartGate:
 		return letsThrough(childChanged[*grovev1alpha1.StartGate](), before, after)
 	case *corev1.Service:
-		return letsThrough(childChanged[*corev1.Service](), before, after)
+		return letsThrough(serviceChanged(), before, after)
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		return letsThrough(autoscalerChanged(), before, after)
 	case *resourcev1.ResourceClaim:

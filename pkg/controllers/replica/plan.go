@@ -128,13 +128,9 @@ func planService(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 		p.create = append(p.create, want)
 		return
 	}
-	if service.Spec.PublishNotReadyAddresses == want.Spec.PublishNotReadyAddresses && apiequality.Semantic.DeepEqual(service.Spec.Selector, want.Spec.Selector) {
-		return
+	if updated := serviceAsWanted(service, want); updated != nil {
+		p.update = append(p.update, updated)
 	}
-	updated := service.DeepCopy()
-	updated.Spec.PublishNotReadyAddresses = want.Spec.PublishNotReadyAddresses
-	updated.Spec.Selector = want.Spec.Selector
-	p.update = append(p.update, updated)
 }
 
 func planGroups(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed) {

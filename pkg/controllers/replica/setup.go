@@ -44,7 +44,7 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.TypedOptions[
 		WatchesRawSource(source.TypedKind(cache, &schedulerv1alpha1.PodGang{},
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*schedulerv1alpha1.PodGang]), childChanged[*schedulerv1alpha1.PodGang]())).
 		WatchesRawSource(source.TypedKind(cache, &corev1.Service{},
-			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*corev1.Service]), childChanged[*corev1.Service]())).
+			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*corev1.Service]), serviceChanged())).
 		WatchesRawSource(source.TypedKind(cache, &grovev1alpha1.StartGate{},
 			handler.TypedEnqueueRequestsFromMapFunc(keyOfChild[*grovev1alpha1.StartGate]), childChanged[*grovev1alpha1.StartGate]())).
 		WatchesRawSource(source.TypedKind(cache, &corev1.ConfigMap{},
@@ -123,6 +123,17 @@ func childChanged[T client.Object]() predicate.TypedPredicate[T] {
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				(e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
 				e.ObjectOld.GetLabels()[labels.RestartAttempt] != e.ObjectNew.GetLabels()[labels.RestartAttempt]
+		},
+	}
+}
+
+// serviceChanged lets through what people change of a Service, which has no generation.
+func serviceChanged() predicate.TypedPredicate[*corev1.Service] {
+	return predicate.TypedFuncs[*corev1.Service]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Service]) bool {
+			before, after := e.ObjectOld, e.ObjectNew
+			return !apiequality.Semantic.DeepEqual(before.Spec, after.Spec) || !maps.Equal(before.Labels, after.Labels) ||
+				(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)
 		},
 	}
 }

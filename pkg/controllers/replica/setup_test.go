@@ -156,3 +156,26 @@ func TestWhichUpdatesOfAScalingGroupMatter(t *testing.T) {
 		})
 	}
 }
+
+// A Service has no generation that would tell of a change.
+func TestWhichUpdatesOfAServiceMatter(t *testing.T) {
+	tests := map[string]struct {
+		change func(*corev1.Service)
+		want   bool
+	}{
+		"its revision":         {func(s *corev1.Service) { s.ResourceVersion = "8" }, false},
+		"an annotation":        {func(s *corev1.Service) { s.Annotations = map[string]string{"a": "b"} }, false},
+		"its status":           {func(s *corev1.Service) { s.Status.Conditions = []metav1.Condition{{Type: "T"}} }, false},
+		"whom it selects":      {func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "other"} }, true},
+		"whether it publishes": {func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = false }, true},
+		"whose it is":          {func(s *corev1.Service) { s.Labels[labels.ReplicaIndex] = "7" }, true},
+		"a deletion":           {func(s *corev1.Service) { s.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := desiredService(newSet(), 1), desiredService(newSet(), 1)
+			tc.change(after)
+			expect(t, "is heard", tc.want, Hears(before, after, false))
+		})
+	}
+}

@@ -37,6 +37,7 @@ func validatePodCliqueSetSpec(pcs *grove.PodCliqueSet, path *field.Path) field.E
 	}
 	errs = append(errs, validateStartupPolicy(spec, path.Child("startupPolicy"))...)
 	errs = append(errs, validateGroupScheduling(spec, path)...)
+	errs = append(errs, validateWaiters(spec, path.Child("template", "cliques"))...)
 	errs = append(errs, validateTemplate(&spec.Template, path.Child("template"))...)
 	errs = append(errs, validateOneGang(spec, path.Child("template"))...)
 	errs = append(errs, validateTraining(spec, path)...)

@@ -2,9 +2,12 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
 	"github.com/copse-dev/copse/pkg/apis/internal/fields"
@@ -61,4 +64,30 @@ func validateStartupPolicy(spec *grove.PodCliqueSetSpec, path *field.Path) field
 			fmt.Sprintf("excludes cliqueStartupType %s: a set has one order", *startupType)))
 	}
 	return errs
+}
+
+// validateWaiters checks that pods which wait to start can run the container in which they do:
+// the API server takes no pod of Windows with it.
+func validateWaiters(spec *grove.PodCliqueSetSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range spec.Template.Cliques {
+		clique := &spec.Template.Cliques[i]
+		if os := clique.Spec.PodSpec.OS; os != nil && os.Name == corev1.Windows && waitsToStart(spec, i) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("spec", "podSpec", "os", "name"), os.Name,
+				"pods of the clique wait to start, and do so in a container for Linux: leave it out of groupSchedulingConfig and cliqueStartupType, or use startupPolicy"))
+		}
+	}
+	return errs
+}
+
+// waitsToStart says that the containers of a clique of the template are held back.
+func waitsToStart(spec *grove.PodCliqueSetSpec, index int) bool {
+	clique := &spec.Template.Cliques[index]
+	if config := spec.GroupSchedulingConfig; config != nil && (len(config.TargetCliques) == 0 || slices.Contains(config.TargetCliques, clique.Name)) {
+		return true
+	}
+	if isExplicit(&spec.Template) {
+		return len(clique.Spec.StartsAfter) > 0
+	}
+	return index > 0 && ptr.Deref(spec.Template.StartupType, grove.CliqueStartupTypeAnyOrder) == grove.CliqueStartupTypeInOrder
 }

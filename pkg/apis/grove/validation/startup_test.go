@@ -3,6 +3,7 @@ package validation
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/copse-dev/copse/pkg/apis/grove"
@@ -104,5 +105,28 @@ func TestValidatePodCliqueSetStartupPolicy(t *testing.T) {
 			tweak: all(startupInOrder(waitReady("init", "router")), startupType(grove.CliqueStartupTypeExplicit)),
 			want:  field.ErrorList{invalid("spec.startupPolicy.startupPolicyOrder")},
 		},
+	})
+}
+
+// The container in which pods wait is for Linux.
+func TestPodsThatWaitRunOnLinux(t *testing.T) {
+	const os1 = clique1 + ".spec.podSpec.os.name"
+	runsOn := func(name corev1.OSName) func(*grove.PodCliqueSet) {
+		return cliqueSpec(1, func(s *grove.PodCliqueSpec) { s.PodSpec.OS = &corev1.PodOS{Name: name} })
+	}
+	startsAfter := func(names ...string) func(*grove.PodCliqueSet) {
+		return all(startupType(grove.CliqueStartupTypeExplicit), cliqueSpec(1, func(s *grove.PodCliqueSpec) { s.StartsAfter = names }))
+	}
+	testCreate(t, mkPodCliqueSet, ValidatePodCliqueSet, map[string]createCase[grove.PodCliqueSet]{
+		"Windows in any order":          {tweak: runsOn(corev1.Windows)},
+		"Windows in stages":             {tweak: all(runsOn(corev1.Windows), startupInOrder(waitReady("router")))},
+		"Windows at the barrier":        {tweak: all(runsOn(corev1.Windows), barrier("worker")), want: field.ErrorList{invalid(os1)}},
+		"Windows at the barrier of all": {tweak: all(runsOn(corev1.Windows), barrier()), want: field.ErrorList{invalid(os1)}},
+		"Windows beside the barrier":    {tweak: all(runsOn(corev1.Windows), barrier("router"))},
+		"Windows after another":         {tweak: all(runsOn(corev1.Windows), startsAfter("router")), want: field.ErrorList{invalid(os1)}},
+		"Windows after no other":        {tweak: all(runsOn(corev1.Windows), startsAfter())},
+		"Windows second in order":       {tweak: all(runsOn(corev1.Windows), startupType(grove.CliqueStartupTypeInOrder)), want: field.ErrorList{invalid(os1)}},
+		"Linux second in order":         {tweak: all(runsOn(corev1.Linux), startupType(grove.CliqueStartupTypeInOrder))},
+		"Windows first in order":        {tweak: all(startupType(grove.CliqueStartupTypeInOrder), cliqueSpec(0, func(s *grove.PodCliqueSpec) { s.PodSpec.OS = &corev1.PodOS{Name: corev1.Windows} }))},
 	})
 }
