@@ -22,7 +22,7 @@ func schedulingMutants() map[string]mutant {
 			file: sched + "none/none.go", old: `{"metadata":{"uid":%q},"spec"`, new: `{"metadata":{"labels":{"uid":%q}},"spec"`,
 		},
 		"scheduling: gated pods are explained by what is said of them": {
-			file: sched + "members.go", old: " || len(pod.Spec.SchedulingGates) > 0 {", new: " {",
+			file: sched + "members.go", old: " || c.Reason == corev1.PodReasonSchedulingGated {", new: " {",
 		},
 		"scheduling: every name of a scheduler is Kubernetes' own": {
 			file: sched + "backends.go", old: "	if backend, ok := b.ByScheduler[schedulerName]; ok {", new: "	if backend, ok := b.ByScheduler[corev1.DefaultSchedulerName]; ok {",
