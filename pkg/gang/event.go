@@ -71,7 +71,7 @@ func eventsOfClique(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus) []E
 	if after := meta.FindStatusCondition(status.Conditions, stuck); after != nil && !meta.IsStatusConditionTrue(s.Clique.Status.Conditions, stuck) {
 		events = append(events, Event{corev1.EventTypeWarning, EventPodsStuckTerminating, s.Clique.Name + ": " + after.Message})
 	}
-	if s.Parent != ParentActive {
+	if s.Parent != ParentActive || s.Clique.DeletionTimestamp != nil {
 		// The pods are told to stop: what becomes of them is no news, unless they do not.
 		return events
 	}

@@ -101,6 +101,9 @@ func TestEventsOfAClique(t *testing.T) {
 		"nor below one that is deleted": {
 			clique: inference(2, wasAvailable), pods: pods(podOf(0, failed), podOf(1, ready)), parent: ParentDeleting,
 		},
+		"nor below a clique that is deleted, such as one that is scaled away": {
+			clique: inference(2, wasAvailable, deleted), pods: pods(podOf(0, failed), podOf(1, ready)),
+		},
 		"pods that do not go are news there, too": {
 			clique: inference(2, wasAvailable), pods: pods(podOf(0, ready, terminating, func(p *Pod) { p.Node = "gpu-17" }), podOf(1, ready)), parent: ParentDeleting,
 			want: []Event{{"Warning", EventPodsStuckTerminating, "set-0-worker: still there 30s after their grace period: pod-0 on node gpu-17"}},

@@ -52,7 +52,8 @@ func Unplaced(pods []*corev1.Pod) []schedulerv1alpha1.UnschedulableExplanation {
 		}
 		for i := range pod.Status.Conditions {
 			c := &pod.Status.Conditions[i]
-			if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || len(pod.Spec.SchedulingGates) > 0 {
+			// The API server's word for a gate stays when the gate is gone, until a scheduler has one.
+			if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated {
 				continue
 			}
 			reason := schedulerv1alpha1.ReasonSchedulerError

@@ -80,6 +80,7 @@ func TestUnplacedHasTheWordsAboutTheFirstPodThatWaits(t *testing.T) {
 		"the scheduler fails":       {pods: []*corev1.Pod{newPod("a", says("SchedulerError", "boom"))}, want: why("SchedulerError", "pod a: boom")},
 		"it has a node by now":      {pods: []*corev1.Pod{newPod("a", says("Unschedulable", "0/4"), onNode)}},
 		"it is held by a gate":      {pods: []*corev1.Pod{newPod("a", says("SchedulingGated", "gated"), gated)}},
+		"it was held by a gate":     {pods: []*corev1.Pod{newPod("a", says("SchedulingGated", "gated")), newPod("b", says("Unschedulable", "0/4"))}, want: why("NotEnoughResources", "pod b: 0/4")},
 		"the first one's words":     {pods: []*corev1.Pod{newPod("a", says("Unschedulable", "A")), newPod("b", says("Unschedulable", "B"))}, want: why("NotEnoughResources", "pod a: A")},
 		"one behind those that run": {pods: []*corev1.Pod{newPod("a", onNode), newPod("b", says("Unschedulable", "B"))}, want: why("NotEnoughResources", "pod b: B")},
 	}

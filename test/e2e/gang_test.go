@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
+	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/test/framework"
 )
@@ -175,5 +176,34 @@ spec:
 	})
 	if set := ns.Set("job"); set.Status.RestartCount != 0 || set.Status.Phase != grovev1alpha1.PodCliqueSetRunning {
 		t.Errorf("phase %s after %d restarts", set.Status.Phase, set.Status.RestartCount)
+	}
+}
+
+// An administrator may delete a PodGang. Its pods run on, the next one knows that they have a
+// place, and does not have a pod that replaces one of them wait for the others.
+func TestAPodGangThatIsDeletedByHandIsMadeAnewAroundItsPods(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t, framework.Unrecorded("a PodGang is deleted by hand"))
+	ns.Apply(disaggregated)
+	pods := ns.WaitForPods(7, time.Minute, framework.IsReady)
+	former, err := ns.PodGang(t.Context(), "llm-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Kubectl("delete", "podgangs.scheduler.grove.io", "llm-0")
+	ns.Eventually(time.Minute, func(ctx context.Context) error {
+		podGang, err := ns.PodGang(ctx, "llm-0")
+		if err == nil && (podGang.UID == former.UID || podGang.Status.Phase != schedulerv1alpha1.PodGangRunning) {
+			err = fmt.Errorf("the next PodGang is %+v", podGang.Status)
+		}
+		return err
+	})
+	router := find(pods, "llm-0-router-0")
+	ns.Kubectl("delete", "pod", router.Name)
+	left := ns.WaitForPods(7, time.Minute, func(pod *corev1.Pod) bool { return framework.IsReady(pod) && pod.UID != router.UID })
+	for i := range left {
+		if before := find(pods, left[i].Spec.Hostname); before.UID != left[i].UID && before.UID != router.UID {
+			t.Errorf("pod %s is not the one that ran", left[i].Name)
+		}
 	}
 }

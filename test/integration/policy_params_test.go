@@ -3,6 +3,8 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -126,15 +128,20 @@ func grantParams(t *testing.T, ns *framework.Namespace) {
 	t.Helper()
 	t.Cleanup(func() {
 		ns.Kubectl("delete", "clusterrole", "policy-params-"+ns.Name)
-		// Other tests look at what the server may do.
-		ns.Eventually(time.Minute, func(context.Context) error {
-			if rules := ns.Kubectl("get", "clusterrole", "copse-policy-params", "-o", "jsonpath={.rules}"); strings.Contains(rules, "configmaps") {
-				return fmt.Errorf("the server may still %s", rules)
-			}
-			return nil
-		})
+		awaitNoParams(ns)
 	})
 	ns.Apply(fmt.Sprintf(paramsRole, ns.Name))
+}
+
+// awaitNoParams waits until the server may not read ConfigMaps any more: other tests look at
+// what it may do.
+func awaitNoParams(ns *framework.Namespace) {
+	ns.Eventually(time.Minute, func(context.Context) error {
+		if rules := ns.Kubectl("get", "clusterrole", "copse-policy-params", "-o", "jsonpath={.rules}"); strings.Contains(rules, "configmaps") {
+			return fmt.Errorf("the server may still %s", rules)
+		}
+		return nil
+	})
 }
 
 // With the right to read its params a policy acts as it says, without a restart: by what
@@ -178,4 +185,47 @@ func TestAPolicyActsByParamsThatTheServerIsAllowedToRead(t *testing.T) {
 			applyPolicy(t, ns, tc.policy, tc.says+"4")
 		})
 	}
+}
+
+// The example limits gangs by its ConfigMap where a namespace asks for it, and keeps nobody
+// from changing what is not limited.
+func TestTheExampleOfAPolicyWithParamsLimitsGangs(t *testing.T) {
+	example := func(name string) string { return filepath.Join(cluster.Root(), "artifacts", "examples", name) }
+	// Its nine pods are those of two cliques and of a scaling group with two copies.
+	text, err := os.ReadFile(example("inference-disaggregated.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := string(text)
+	another := strings.Replace(service, "name: serve-70b", "name: another", 1)
+	ns, other := cluster.Namespace(t), cluster.Namespace(t)
+	t.Cleanup(func() {
+		ns.Anywhere().Kubectl("delete", "--ignore-not-found", "-f", example("admission-policy-params.yaml"))
+		awaitNoParams(ns)
+	})
+	ns.Apply(service)
+	ns.Anywhere().Kubectl("apply", "-f", example("admission-policy-params.yaml"))
+	ns.Kubectl("label", "namespace", ns.Name, "example.com/gang-limit=enforced")
+	limit := func(most, says string) {
+		t.Helper()
+		ns.Named("copse-system").Kubectl("patch", "configmap", "gang-limits", "--type=merge", "-p", `{"data":`+most+`}`)
+		ns.Eventually(time.Minute, func(context.Context) error {
+			if out, _ := ns.TryApply(another, "--dry-run=server"); !strings.Contains(out, says) {
+				return fmt.Errorf("%q is missing in %s", says, out)
+			}
+			return nil
+		})
+	}
+	limit(`{"default":"8"}`, "a replica begins with 9 pods, and namespace "+ns.Name+" may have 8")
+	contains(t, ns.Kubectl("label", "pcs/serve-70b", "team=search"), "labeled")
+	contains(t, ns.Kubectl("scale", "pcs/serve-70b", "--replicas=2"), "scaled")
+	contains(t, other.Apply(service), "created")
+	limit(`{"`+ns.Name+`":"9"}`, "another created")
+	ns.Named("copse-system").Kubectl("delete", "configmap", "gang-limits")
+	ns.Eventually(time.Minute, func(context.Context) error {
+		if out, err := ns.TryApply(another, "--dry-run=server"); err == nil {
+			return fmt.Errorf("admitted without a number: %s", out)
+		}
+		return nil
+	})
 }

@@ -79,5 +79,11 @@ func groupingMutants() map[string]mutant {
 		"grouping: a replacement waits for pods from before that succeeded": {
 			file: podGroup + "native.go", old: "pod.Status.Phase == corev1.PodSucceeded || (pod.Del", new: "(pod.Del",
 		},
+		"grouping: a queue that was set on KAI's copy is lost": {
+			file: podGroup + "kai.go", old: "		asked.Queue = live.Spec.Queue\n", new: "",
+		},
+		"grouping: the label of a group of KAI without a queue counts for nothing": {
+			file: podGroup + "follow.go", old: "cmp.Or(out.Labels[podgrouper.QueueLabel], s.described.Queue)", new: "cmp.Or(s.described.Queue, out.Labels[podgrouper.QueueLabel])",
+		},
 	}
 }

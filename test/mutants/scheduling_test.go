@@ -22,7 +22,7 @@ func schedulingMutants() map[string]mutant {
 			file: sched + "none/none.go", old: `{"metadata":{"uid":%q},"spec"`, new: `{"metadata":{"labels":{"uid":%q}},"spec"`,
 		},
 		"scheduling: gated pods are explained by what is said of them": {
-			file: sched + "members.go", old: " || len(pod.Spec.SchedulingGates) > 0 {", new: " {",
+			file: sched + "members.go", old: " || c.Reason == corev1.PodReasonSchedulingGated {", new: " {",
 		},
 		"scheduling: every name of a scheduler is Kubernetes' own": {
 			file: sched + "backends.go", old: "	if backend, ok := b.ByScheduler[schedulerName]; ok {", new: "	if backend, ok := b.ByScheduler[corev1.DefaultSchedulerName]; ok {",
@@ -35,6 +35,15 @@ func schedulingMutants() map[string]mutant {
 		},
 		"scheduling: the minimum of a group is raised": {
 			file: sched + "native/native.go", old: "policy == nil || policy.MinCount <= needed", new: "policy == nil || policy.MinCount == needed",
+		},
+		"scheduling: a replacement waits for pods of a PodGang that was deleted": {
+			file: sched + "native/native.go", old: "gang.MembersNeeded(podGang, nil)-outside(members, name)", new: "gang.MembersNeeded(podGang, nil)-0*outside(members, name)",
+		},
+		"scheduling: pods of a PodGang that was deleted have no place": {
+			file: sched + "native/native.go", old: "(all > 0 && outside(members, group.Name) >= all)", new: "(all < 0 && outside(members, group.Name) >= all)",
+		},
+		"scheduling: KAI is not told whose pods are left of a PodGang that was deleted": {
+			file: sched + "kai/kai.go", old: "group == \"\" || group == groupName(podGang)", new: "true || group == groupName(podGang)",
 		},
 		"scheduling: members that differ are a scheduler's fault": {
 			file: sched + "native/explain.go", old: "	case says(\"all pods in a single pod group should have the same\"):\n		return schedulerv1alpha1.ReasonMemberMismatch\n", new: "",

@@ -213,6 +213,9 @@ func mutants() map[string]mutant {
 		"an attempt ends without a live look": {
 			file: ctrl + "internal/confirm/confirm.go", old: "	if !gang.MayConfirm(clique, current) {", new: "	if true {\n		return true, nil\n	}\n	if !gang.MayConfirm(clique, current) {",
 		},
+		"cliques that are scaled away raise alarms": {
+			file: gang + "event.go", old: " || s.Clique.DeletionTimestamp != nil {\n		// The pods are told to stop", new: " {\n		// The pods are told to stop",
+		},
 		"events tell of a write that was refused": {
 			file: ctrl + "podcliqueset/controller.go", old: "	if err := r.Client.Status().Update(ctx, updated); client.IgnoreNotFound(err) != nil {\n		return reconcile.Result{}, fmt.Errorf(\"write the status: %w\", err)\n	}\n", new: "	err = r.Client.Status().Update(ctx, updated)\n",
 		},

@@ -12,9 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/naming"
@@ -44,6 +46,32 @@ func (w *world) native(name string) *schedulingv1beta1.PodGroup {
 		w.t.Fatal(err)
 	}
 	return out
+}
+
+// setTheirs writes to KAI's PodGroup as an administrator does.
+func (w *world) setTheirs(key types.NamespacedName, value string, fields ...string) {
+	w.t.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kaiPodGroup())
+	if err := w.Live.Get(w.t.Context(), key, object); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(object.Object, value, fields...); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.Client.Update(w.t.Context(), object, client.FieldOwner("kubectl-edit")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// theirs is KAI's PodGroup.
+func (w *world) theirs(key types.NamespacedName) *schedulerv1alpha1.PodGroup {
+	w.t.Helper()
+	group, err := (&kaiStore{client: w.Writer, live: w.Live}).get(w.t.Context(), key)
+	if err != nil || group == nil {
+		w.t.Fatalf("KAI's PodGroup %s: %v", key.Name, err)
+	}
+	return group
 }
 
 func TestAGroupIsWrittenOnce(t *testing.T) {

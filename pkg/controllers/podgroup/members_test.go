@@ -203,6 +203,22 @@ func TestAGroupOfKAIWithoutAQueueGetsOne(t *testing.T) {
 	}
 }
 
+// Who labels a group that has no queue yet says which it is to be, whatever its workload says.
+func TestTheLabelOfAGroupOfKAIWithoutAQueueCountsBeforeItsWorkload(t *testing.T) {
+	owner := gang("many")
+	owner.SetLabels(map[string]string{podgrouper.QueueLabel: "research"})
+	w := newWorld(t, enabled(), owner, pod("a", func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil }))
+	w.kai.served = true
+	w.pass(group().Name)
+	w.setTheirs(group(), "urgent", "metadata", "labels", podgrouper.QueueLabel)
+	w.setMinimum(int64(1))
+	w.reader.forget(gang(nil).GroupVersionKind().GroupKind(), "ns", "bert")
+	w.pass(group().Name)
+	expect(t, "queue", "urgent", w.theirs(group()).Spec.Queue)
+	expect(t, "label", "urgent", w.theirs(group()).Labels[podgrouper.QueueLabel])
+	expect(t, "writes of the next pass", []string(nil), w.pass(group().Name))
+}
+
 // A PodGroup of a user's own is nobody's to change, so the queue is in KAI's copy.
 func TestTheQueueOfAPodGroupForKAIThatWasMadeByHand(t *testing.T) {
 	for _, tc := range []struct{ spec, label, want string }{{"", "", "default-queue"}, {"", "research", "research"}, {"mine", "research", "mine"}} {
@@ -222,6 +238,34 @@ func TestTheQueueOfAPodGroupForKAIThatWasMadeByHand(t *testing.T) {
 		}
 		expect(t, "queue of KAI's", tc.want, theirs.Spec.Queue)
 		expect(t, "queue of the user's", tc.spec, w.live("mine").Spec.Queue)
+		expect(t, "writes of the next pass", []string(nil), w.pass("mine"))
+	}
+}
+
+// A queue that an administrator has set on KAI's copy stays, also when the copy is written
+// anew, until the user names one.
+func TestAQueueThatWasSetOnKAIsCopyStays(t *testing.T) {
+	mine := types.NamespacedName{Namespace: "ns", Name: "mine"}
+	byHand := &schedulerv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "mine-uid"}, Spec: schedulerv1alpha1.PodGroupSpec{MinMember: ptr.To[int32](1)}}
+	w := newWorld(t, enabled(), byHand, pod("a", func(p *corev1.Pod) {
+		p.Spec.SchedulerName, p.Spec.SchedulingGroup = "kai-scheduler", nil
+		p.Annotations = map[string]string{podgrouper.PodGroupAnnotation: "mine"}
+	}))
+	w.kai.served = true
+	w.pass("mine")
+	w.setTheirs(mine, "research", "spec", "queue")
+	for _, tc := range []struct {
+		minimum     int32
+		asked, want string
+	}{{2, "", "research"}, {3, "", "research"}, {3, "mine", "mine"}} {
+		live := w.live("mine")
+		live.Spec.MinMember, live.Spec.Queue = &tc.minimum, tc.asked
+		if err := w.Client.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		w.pass("mine")
+		expect(t, "minimum of KAI's", &tc.minimum, w.theirs(mine).Spec.MinMember)
+		expect(t, "queue of KAI's", tc.want, w.theirs(mine).Spec.Queue)
 		expect(t, "writes of the next pass", []string(nil), w.pass("mine"))
 	}
 }

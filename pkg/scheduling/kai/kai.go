@@ -95,6 +95,11 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 			return fmt.Errorf("delete KAI's PodGroup %s of an earlier attempt: %w", group.Name, err)
 		}
 	}
+	if !gang.WasScheduled(podGang) {
+		if err := b.takeOver(ctx, podGang); err != nil {
+			return err
+		}
+	}
 	switch {
 	case len(want.Spec.SubGroups) == 0:
 		// Nobody is needed: no pod is there yet that KAI could place, or all have finished.
@@ -104,6 +109,26 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 	}
 	if err := b.client.Create(ctx, want); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create KAI's PodGroup %s: %w", want.Name, err)
+	}
+	return nil
+}
+
+// takeOver brings the pods of a PodGang that somebody has deleted into the group of the next
+// one: without them, a pod that replaces another would wait for the others for ever.
+func (b *Backend) takeOver(ctx context.Context, podGang *schedulerv1alpha1.PodGang) error {
+	members, err := scheduling.Members(ctx, b.client, podGang)
+	if err != nil {
+		return err
+	}
+	for _, pod := range members {
+		if group := pod.Annotations[podgrouper.PodGroupAnnotation]; group == "" || group == groupName(podGang) {
+			continue
+		}
+		moved := pod.DeepCopy()
+		metav1.SetMetaDataAnnotation(&moved.ObjectMeta, podgrouper.PodGroupAnnotation, groupName(podGang))
+		if err := b.client.Patch(ctx, moved, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("bring pod %s into PodGroup %s: %w", pod.Name, groupName(podGang), err)
+		}
 	}
 	return nil
 }

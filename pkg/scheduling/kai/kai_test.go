@@ -147,6 +147,49 @@ func TestSync(t *testing.T) {
 	}
 }
 
+// Who deletes a PodGang leaves pods in the group of the former one. One that replaces another
+// would wait for them, so they come along; pods that KAI was never told of do not.
+func TestPodsComeIntoTheGroupOfAPodGangThatIsMadeAnew(t *testing.T) {
+	own := groupName(newGang(nil))
+	in := func(name, group string) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Annotations: map[string]string{"user": "kept"}}}
+		if group != "" {
+			pod.Annotations["pod-group-name"] = group
+		}
+		return pod
+	}
+	members := func(g *schedulerv1alpha1.PodGang) {
+		g.Spec.PodGroups[0].PodReferences = []schedulerv1alpha1.NamespacedName{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "gone"}}
+	}
+	for name, tc := range map[string]struct {
+		change func(*schedulerv1alpha1.PodGang)
+		want   []string
+	}{
+		"made anew": {members, []string{own, own, ""}},
+		"which has been placed": {func(g *schedulerv1alpha1.PodGang) {
+			members(g)
+			placedOnce(g)
+		}, []string{own, "former", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t, interceptor.Funcs{}, in("a", own), in("b", "former"), in("c", ""))
+			if err := New(c, true).Sync(t.Context(), newGang(tc.change), 0); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, name := range []string{"a", "b", "c"} {
+				pod := &corev1.Pod{}
+				if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: name}, pod); err != nil {
+					t.Fatal(err)
+				}
+				expect(t, "annotation", "kept", pod.Annotations["user"])
+				got = append(got, pod.Annotations["pod-group-name"])
+			}
+			expect(t, "groups", tc.want, got)
+		})
+	}
+}
+
 func TestAGroupFollowsItsGang(t *testing.T) {
 	specOf := func(change func(*PodGroupSpec)) PodGroupSpec {
 		spec := groupOf(nil).Spec

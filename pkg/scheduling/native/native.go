@@ -73,11 +73,11 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 	if err := b.client.List(ctx, groups, client.InNamespace(podGang.Namespace), client.MatchingFields{OwnerIndex: string(podGang.UID)}); err != nil {
 		return fmt.Errorf("list the PodGroups of PodGang %s: %w", podGang.Name, err)
 	}
-	want := desiredGroup(podGang, needed, b.topology)
+	name := groupName(podGang)
 	var current *schedulingv1beta1.PodGroup
 	for i := range groups.Items {
 		group := &groups.Items[i]
-		if group.Name == want.Name {
+		if group.Name == name {
 			current = group
 			continue
 		}
@@ -88,13 +88,34 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 			return fmt.Errorf("delete PodGroup %s of an earlier attempt: %w", group.Name, err)
 		}
 	}
+	if current == nil || (gang.WasScheduled(podGang) && !IsScheduled(current)) {
+		members, err := scheduling.Members(ctx, b.client, podGang)
+		if err != nil {
+			return err
+		}
+		needed = max(min(needed, gang.MembersNeeded(podGang, nil)-outside(members, name)), 1)
+	}
 	if current != nil {
 		return b.lower(ctx, current, needed)
 	}
+	want := desiredGroup(podGang, needed, b.topology)
 	if err := b.client.Create(ctx, want); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create PodGroup %s: %w", want.Name, WhyRefused(err, want))
 	}
 	return nil
+}
+
+// outside counts the pods that have a node and are not in the gang's group: they are from
+// before somebody deleted the PodGang, or before the cluster scheduled gangs. They keep their
+// places, and can join no group, so that nobody is to wait for them.
+func outside(members []*corev1.Pod, name string) int32 {
+	var n int32
+	for _, pod := range members {
+		if group := pod.Spec.SchedulingGroup; pod.Spec.NodeName != "" && (group == nil || ptr.Deref(group.PodGroupName, "") != name) {
+			n++
+		}
+	}
+	return n
 }
 
 // lower lets the scheduler place members though fewer than before are left: those that have
@@ -138,6 +159,9 @@ func (b *Backend) Observe(ctx context.Context, podGang *schedulerv1alpha1.PodGan
 	if out.Scheduled {
 		out.Why = inDomain(scheduling.Unplaced(members))
 	}
+	// The scheduler never speaks of a group that nobody joins.
+	all := gang.MembersNeeded(podGang, nil)
+	out.Scheduled = out.Scheduled || (all > 0 && outside(members, group.Name) >= all)
 	return out, nil
 }
 

@@ -306,6 +306,74 @@ func TestTheMinimumIsLoweredAndNeverRaised(t *testing.T) {
 	}
 }
 
+// running is a pod with a node, in the group of a name or in none.
+func running(name, group string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.PodSpec{NodeName: "node"}}
+	if group != "" {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	}
+	return pod
+}
+
+// withMembers names the pods of a gang of three and one.
+func withMembers(g *schedulerv1alpha1.PodGang) {
+	g.Spec.PodGroups[0].PodReferences = []schedulerv1alpha1.NamespacedName{{Name: "leader"}}
+	g.Spec.PodGroups[1].PodReferences = []schedulerv1alpha1.NamespacedName{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+}
+
+// Who deletes a PodGang leaves pods that run in the group of the former one, and a cluster that
+// learns to schedule gangs has some in none. A pod that replaces another is not to wait for them.
+func TestPodsThatRunOutsideTheGroupAreNotWaitedFor(t *testing.T) {
+	wasScheduled := func(g *schedulerv1alpha1.PodGang) {
+		withMembers(g)
+		g.Status = schedulerv1alpha1.PodGangStatus{ObservedAttempt: 2, Conditions: []metav1.Condition{{Type: schedulerv1alpha1.PodGangConditionScheduled, Status: metav1.ConditionTrue}}}
+	}
+	waits := func(name string) *corev1.Pod {
+		pod := running(name, "former")
+		pod.Spec.NodeName = ""
+		return pod
+	}
+	own := groupName(newGang(nil))
+	placed := func(g *schedulingv1beta1.PodGroup) {
+		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue}}
+	}
+	for name, tc := range map[string]struct {
+		gang    func(*schedulerv1alpha1.PodGang)
+		objects []client.Object
+		needed  int32
+		want    int32
+		// placed says that the gang counts as placed.
+		placed bool
+	}{
+		"none runs":                          {withMembers, nil, 4, 4, false},
+		"some run in the former one's group": {withMembers, []client.Object{running("a", "former"), running("b", "former")}, 4, 2, false},
+		"some run in none":                   {withMembers, []client.Object{running("a", ""), running("b", "")}, 4, 2, false},
+		"all run":                            {withMembers, []client.Object{running("leader", ""), running("a", "former"), running("b", "former"), running("c", "former")}, 4, 1, true},
+		"its own are waited for":             {withMembers, []client.Object{running("a", own), running("b", own)}, 4, 4, false},
+		"one that has no node may join":      {withMembers, []client.Object{waits("a"), running("b", "former")}, 4, 3, false},
+		"a finished one counts once":         {wasScheduled, []client.Object{running("a", "former"), running("b", "former")}, 3, 2, false},
+		"they came to run later":             {wasScheduled, []client.Object{groupOf(nil), running("a", "former"), running("b", "former"), running("c", "former")}, 4, 1, false},
+		"the group has been placed":          {wasScheduled, []client.Object{groupOf(nil, placed), running("a", "former"), running("b", "former"), running("c", "former")}, 4, 4, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t, interceptor.Funcs{}, tc.objects...)
+			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), tc.needed); err != nil {
+				t.Fatal(err)
+			}
+			group := &schedulingv1beta1.PodGroup{}
+			if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: own}, group); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "minimum", tc.want, group.Spec.SchedulingPolicy.Gang.MinCount)
+			observation, err := New(c, true).Observe(t.Context(), newGang(tc.gang))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "placed", tc.placed, observation.Scheduled)
+		})
+	}
+}
+
 func TestSyncErrors(t *testing.T) {
 	resource := schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}
 	invalid := func(path string) error {
