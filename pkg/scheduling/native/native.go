@@ -65,15 +65,16 @@ func (*Backend) PreparePod(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang) 
 // PrepareSurplus does nothing: such a pod is placed alone (D23).
 func (*Backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
 
-// Sync creates the group of the gang's attempt, or lowers what it has to hold at least, and
+// Sync creates the group of the gang's attempt, or changes what it has to hold at least, and
 // deletes those of earlier attempts. One of a later attempt is another leader's, who knows
-// more.
-func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed int32) error {
+// more. A group for nobody cannot be: a gang of which all is scaled to 0 has none, or keeps it
+// as it is.
+func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed gang.Needed) error {
 	groups := &schedulingv1beta1.PodGroupList{}
 	if err := b.client.List(ctx, groups, client.InNamespace(podGang.Namespace), client.MatchingFields{OwnerIndex: string(podGang.UID)}); err != nil {
 		return fmt.Errorf("list the PodGroups of PodGang %s: %w", podGang.Name, err)
 	}
-	want := desiredGroup(podGang, needed, b.topology)
+	want := desiredGroup(podGang, needed.Members, b.topology)
 	var current *schedulingv1beta1.PodGroup
 	for i := range groups.Items {
 		group := &groups.Items[i]
@@ -88,8 +89,11 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 			return fmt.Errorf("delete PodGroup %s of an earlier attempt: %w", group.Name, err)
 		}
 	}
-	if current != nil {
-		return b.lower(ctx, current, needed)
+	switch {
+	case needed.Members < 1:
+		return nil
+	case current != nil:
+		return b.setMinimum(ctx, current, needed)
 	}
 	if err := b.client.Create(ctx, want); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create PodGroup %s: %w", want.Name, WhyRefused(err, want))
@@ -97,25 +101,31 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 	return nil
 }
 
-// lower lets the scheduler place members though fewer than before are left: those that have
+// setMinimum lets the scheduler place members though fewer than before are left: those that have
 // finished count for it no more, and it would hold back a replacement for ever
-// (kubernetes/kubernetes#142330).
-func (b *Backend) lower(ctx context.Context, group *schedulingv1beta1.PodGroup, needed int32) error {
-	if policy := group.Spec.SchedulingPolicy.Gang; policy == nil || policy.MinCount <= needed {
+// (kubernetes/kubernetes#142330). Cliques that were scaled to 0 and are wanted again are placed
+// together with what is there.
+func (b *Backend) setMinimum(ctx context.Context, group *schedulingv1beta1.PodGroup, needed gang.Needed) error {
+	policy := group.Spec.SchedulingPolicy.Gang
+	if policy == nil || policy.MinCount == needed.Members || (policy.MinCount < needed.Members && !needed.Raise) {
 		return nil
 	}
-	// The version keeps a pass that is behind from raising what another has lowered.
-	lowered := group.DeepCopy()
-	lowered.Spec.SchedulingPolicy.Gang.MinCount = needed
-	if err := b.client.Patch(ctx, lowered, client.MergeFromWithOptions(group, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("lower the minimum of PodGroup %s: %w", group.Name, err)
+	// The version keeps a pass that is behind from undoing what another has done.
+	changed := group.DeepCopy()
+	changed.Spec.SchedulingPolicy.Gang.MinCount = needed.Members
+	if err := b.client.Patch(ctx, changed, client.MergeFromWithOptions(group, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("change the minimum of PodGroup %s: %w", group.Name, err)
 	}
 	return nil
 }
 
 // Observe reads the conditions of the gang's group. The scheduler says nothing while pods
-// are missing or one of them is held by a gate, so those are counted.
+// are missing or one of them is held by a gate, so those are counted. It says nothing, either,
+// about a gang of which nobody is needed.
 func (b *Backend) Observe(ctx context.Context, podGang *schedulerv1alpha1.PodGang) (scheduling.Observation, error) {
+	if gang.IsIdle(podGang) {
+		return scheduling.Observation{Untold: true}, nil
+	}
 	group := &schedulingv1beta1.PodGroup{}
 	err := b.client.Get(ctx, types.NamespacedName{Namespace: podGang.Namespace, Name: groupName(podGang)}, group)
 	if apierrors.IsNotFound(err) {
