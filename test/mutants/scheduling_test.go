@@ -49,7 +49,7 @@ func schedulingMutants() map[string]mutant {
 			file: ctrl + "podclique/controller.go", old: " && gang.IsTold(podGang)", new: "",
 		},
 		"scheduling: surplus pods of a clique that comes back do not wait for its members": {
-			file: gang + "replacement.go", old: " || (index >= need && !awake) {", new: " {",
+			file: gang + "replacement.go", old: "(index >= need && !awake)", new: "(index < 0 && !awake)",
 		},
 		"scheduling: members that differ are a scheduler's fault": {
 			file: sched + "native/explain.go", old: "	case says(\"all pods in a single pod group should have the same\"):\n		return schedulerv1alpha1.ReasonMemberMismatch\n", new: "",
