@@ -2,6 +2,7 @@ package gang
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -122,11 +123,32 @@ func PodsWait(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grovev1alp
 	return counts.waiting > 0
 }
 
+// IsIdle says that a gang needs nobody: all its cliques are scaled to 0.
+func IsIdle(podGang *schedulerv1alpha1.PodGang) bool {
+	return !slices.ContainsFunc(podGang.Spec.PodGroups, func(group schedulerv1alpha1.PodGangPodGroup) bool { return group.MinReplicas > 0 })
+}
+
+// IsTold says that the scheduler has been told of a gang as it is, as far as pods have to wait
+// for that. A new gang, and a new attempt, have a group of their own that the scheduler waits
+// for; one that exists has its pods placed as it is, be it for fewer cliques.
+func IsTold(podGang *schedulerv1alpha1.PodGang) bool {
+	status := &podGang.Status
+	return status.ObservedAttempt != GangAttempt(podGang) || ptr.Deref(status.ObservedGeneration, podGang.Generation) >= podGang.Generation
+}
+
+// Needed is how many members of a gang have to have a node at once.
+type Needed struct {
+	Members int32
+	// Raise says that a lower minimum was that of fewer cliques, others being scaled to 0. The
+	// minimum of a gang that has finished in part stays low.
+	Raise bool
+}
+
 // MembersNeeded is how many members of a gang have to have a node at once: all of them
 // until the gang was scheduled. Later, one that waits for a node is placed with those that
 // have not finished, for the scheduler counts no others (D23). It stays all of them while
 // nobody waits, so that not every pod that finishes costs a write.
-func MembersNeeded(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grovev1alpha1.PodClique) int32 {
+func MembersNeeded(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grovev1alpha1.PodClique) Needed {
 	var all, left int32
 	waits := false
 	for _, group := range podGang.Spec.PodGroups {
@@ -139,10 +161,11 @@ func MembersNeeded(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grove
 		waits = waits || clique.Status.ScheduledReplicas < clique.Status.Replicas
 		left -= int32(completedOf(&clique.Status).CountBelow(group.MinReplicas))
 	}
-	if !waits || !WasScheduled(podGang) {
-		return all
+	out := Needed{Members: all, Raise: left == all}
+	if waits && WasScheduled(podGang) {
+		out.Members = max(left, min(all, 1))
 	}
-	return max(left, 1)
+	return out
 }
 
 // MembersNeededByGroup is the same for each group alone, for schedulers that count so. Those

@@ -243,6 +243,26 @@ func TestWasScheduled(t *testing.T) {
 	}
 }
 
+// Pods wait until the scheduler has been told of a gang that has changed, unless its group is new.
+func TestIsTold(t *testing.T) {
+	observed := func(generation int64, attempt int32) func(*schedulerv1alpha1.PodGang) {
+		return func(g *schedulerv1alpha1.PodGang) {
+			g.Status.ObservedGeneration, g.Status.ObservedAttempt, g.Labels[labels.RestartAttempt] = &generation, attempt, "1"
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*schedulerv1alpha1.PodGang)
+		want   bool
+	}{
+		"it is new":                    {nil, true},
+		"as it is":                     {observed(2, 1), true},
+		"as it was before":             {observed(1, 1), false},
+		"as it was in another attempt": {observed(1, 0), true},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, "told", tc.want, IsTold(newGang(tc.change))) })
+	}
+}
+
 // Of those that are placed together, only members that have finished may be missing (D23).
 func TestMembersNeeded(t *testing.T) {
 	type cliques = map[string]*grovev1alpha1.PodClique
@@ -254,24 +274,27 @@ func TestMembersNeeded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		podGang *schedulerv1alpha1.PodGang
 		cliques cliques
-		want    int32
+		want    Needed
 	}{
-		"before it was scheduled":              {newGang(nil), cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, 3},
-		"a pod waits, and none has finished":   {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1)}, 3},
-		"a pod waits, and one has finished":    {scheduledOnce, cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, 2},
-		"one of the other clique has finished": {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1, completed("0"))}, 2},
-		"who has finished was no member":       {scheduledOnce, cliques{"a": waiting(completed("2")), "b": member(1, 1, 1, 1, 1)}, 3},
-		"nobody waits":                         {scheduledOnce, cliques{"a": member(2, 2, 2, 2, 2, completed("0")), "b": member(1, 1, 1, 1, 1)}, 3},
-		"others will come back":                {scheduledOnce, cliques{"a": member(2, 2, 1, 0, 0), "b": member(1, 1, 0, 0, 0)}, 3},
-		"all but a surplus pod have finished":  {scheduledOnce, cliques{"a": waiting(completed("0-1")), "b": member(1, 1, 1, 1, 1, completed("0"))}, 1},
-		"a clique of the attempt before":       {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 0, 1, completed("0"), attempt(1))}, 3},
-		"a clique that is not there":           {scheduledOnce, cliques{"a": waiting(completed("1"))}, 2},
+		"before it was scheduled":              {newGang(nil), cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3}},
+		"a pod waits, and none has finished":   {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3, Raise: true}},
+		"a pod waits, and one has finished":    {scheduledOnce, cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 2}},
+		"one of the other clique has finished": {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1, completed("0"))}, Needed{Members: 2}},
+		"who has finished was no member":       {scheduledOnce, cliques{"a": waiting(completed("2")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3, Raise: true}},
+		"nobody waits":                         {scheduledOnce, cliques{"a": member(2, 2, 2, 2, 2, completed("0")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3}},
+		"others will come back":                {scheduledOnce, cliques{"a": member(2, 2, 1, 0, 0), "b": member(1, 1, 0, 0, 0)}, Needed{Members: 3, Raise: true}},
+		"all but a surplus pod have finished":  {scheduledOnce, cliques{"a": waiting(completed("0-1")), "b": member(1, 1, 1, 1, 1, completed("0"))}, Needed{Members: 1}},
+		"a clique of the attempt before":       {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 0, 1, completed("0"), attempt(1))}, Needed{Members: 3, Raise: true}},
+		"a clique that is not there":           {scheduledOnce, cliques{"a": waiting(completed("1"))}, Needed{Members: 2}},
+		"a clique is scaled to 0": {
+			newGang(func(g *schedulerv1alpha1.PodGang) { g.Spec.PodGroups[0].MinReplicas = 0 }), cliques{"b": member(1, 1, 1, 1, 1)}, Needed{Members: 1, Raise: true},
+		},
 		"the gang of a later attempt has it anew": {
 			newGang(func(g *schedulerv1alpha1.PodGang) {
 				gangCondition(g, schedulerv1alpha1.PodGangConditionScheduled, metav1.ConditionTrue)
 				g.Labels[labels.RestartAttempt] = "1"
 			}),
-			cliques{"a": waiting(inAttempt(1), completed("0")), "b": member(1, 1, 1, 1, 1, inAttempt(1))}, 3,
+			cliques{"a": waiting(inAttempt(1), completed("0")), "b": member(1, 1, 1, 1, 1, inAttempt(1))}, Needed{Members: 3},
 		},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, "needed", tc.want, MembersNeeded(tc.podGang, tc.cliques)) })

@@ -135,9 +135,9 @@ func podsToCreate(s CliqueSnapshot, pods podsOf, completed indexset.Set, status 
 	if len(pods.old) > 0 || !s.OthersDrained {
 		return nil, time.Time{}
 	}
-	need := effectiveMinAvailable(&s.Clique.Spec)
+	need, awake := effectiveMinAvailable(&s.Clique.Spec), isAwake(s, status)
 	for index := range s.Clique.Spec.Replicas {
-		if pods.current.at(index) != nil || completed.Has(index) || !mayJoin(s.Membership, index < need) {
+		if pods.current.at(index) != nil || completed.Has(index) || !mayJoin(s.Membership, index < need) || (index >= need && !awake) {
 			continue
 		}
 		failed := brokenIndex(status, index)
@@ -166,6 +166,12 @@ func mayJoin(m Membership, member bool) bool {
 		return m.BaseScheduled
 	}
 	return m.BaseScheduled && m.Scheduled
+}
+
+// isAwake says that the members of a clique have had a node since it was last scaled to 0. Its
+// gang was scheduled without them: surplus pods that come with them could take their room.
+func isAwake(s CliqueSnapshot, status *grovev1alpha1.PodCliqueStatus) bool {
+	return isTraining(s.Clique) || status.WasAvailable || status.ScheduledReplicas >= effectiveMinAvailable(&s.Clique.Spec)
 }
 
 // clearCreationProblems removes the conditions that tell of pods that could not be

@@ -59,6 +59,14 @@ func TestPodsWaitForTheirGang(t *testing.T) {
 			expect(t, "actions", actions{Create: tc.want}, actionsOf(DecideClique(snapshot, now)))
 		})
 	}
+	// The gang was scheduled while the clique was scaled to 0.
+	t.Run("surplus pods of a clique that comes back wait for its members", func(t *testing.T) {
+		snapshot := snapshotOf(inference(4, minAvailable(2)), nil)
+		snapshot.Membership = free
+		expect(t, "actions", actions{Create: []int32{0, 1}}, actionsOf(DecideClique(snapshot, now)))
+		snapshot.Pods = pods(podOf(0, scheduled), podOf(1, scheduled))
+		expect(t, "actions when they have a node", actions{Create: []int32{2, 3}}, actionsOf(DecideClique(snapshot, now)))
+	})
 	t.Run("without a minimum all pods are members", func(t *testing.T) {
 		snapshot := snapshotOf(training(2, notCreated, func(c *grovev1alpha1.PodClique) { c.Spec.MinAvailable = nil }), nil)
 		snapshot.Membership = Membership{Known: true, BaseScheduled: true}

@@ -80,7 +80,9 @@ type GangPlacement struct {
 // PlaceGang translates the constraints of a set into those of one of its gangs, of which the
 // members are given. The base gang is placed as its set is, and in it each copy of a scaling
 // group as the group is; a scaled gang is such a copy. A domain that the topology lacks is
-// left out, for nothing is held up by it.
+// left out, for nothing is held up by it. What is said about parts of a base gang of which
+// others are scaled to 0 is not for schedulers that know no parts: they would take a part for
+// all of it, and hold the others to that when they come back.
 func PlaceGang(pcs *grovev1alpha1.PodCliqueSet, topology Topology, members []ExpectedClique) GangPlacement {
 	if topology.Off || topology.Binding == nil || len(members) == 0 {
 		return GangPlacement{}
@@ -92,6 +94,9 @@ func PlaceGang(pcs *grovev1alpha1.PodCliqueSet, topology Topology, members []Exp
 		whole = levels.place(first.Group.TopologyConstraint).within(set)
 	}
 	out.Gang = levels.constraint(whole)
+	if !topology.Support.Parts && len(members) < sizeOfGang(pcs, members[0]) {
+		members = nil
+	}
 	configs := map[string]int{}
 	for _, member := range members {
 		outer := whole
@@ -121,6 +126,18 @@ func PlaceGang(pcs *grovev1alpha1.PodCliqueSet, topology Topology, members []Exp
 	return out
 }
 
+// sizeOfGang is how many PodCliques are in a gang that a clique is in, none of them being scaled
+// to 0.
+func sizeOfGang(pcs *grovev1alpha1.PodCliqueSet, member ExpectedClique) int {
+	switch {
+	case member.Gang == member.BaseGang:
+		return sizesOfBaseGangs(pcs)(member.Template.Name)
+	case IsStaged(pcs):
+		return 1
+	}
+	return len(member.Group.CliqueNames)
+}
+
 // Apply makes a gang be placed so. Its groups are those of the members.
 func (p GangPlacement) Apply(spec *schedulerv1alpha1.PodGangSpec) {
 	spec.TopologyConstraint, spec.TopologyConstraintGroupConfigs = p.Gang, p.Configs
@@ -129,9 +146,13 @@ func (p GangPlacement) Apply(spec *schedulerv1alpha1.PodGangSpec) {
 	}
 }
 
-// PlacementOf is how a gang is placed that exists, of the groups that it is to have.
+// PlacementOf is how a gang is placed that exists, of the groups that it is to have. It is for
+// schedulers that know no parts, so that these are left out when others are scaled to 0.
 func PlacementOf(podGang *schedulerv1alpha1.PodGang, groups []schedulerv1alpha1.PodGangPodGroup) GangPlacement {
 	out := GangPlacement{Name: podGang.Annotations[labels.TopologyName], Gang: podGang.Spec.TopologyConstraint, Groups: map[string]*schedulerv1alpha1.TopologyConstraint{}}
+	if len(groups) < len(podGang.Spec.PodGroups) {
+		return out
+	}
 	for i := range podGang.Spec.PodGroups {
 		out.Groups[podGang.Spec.PodGroups[i].Name] = podGang.Spec.PodGroups[i].TopologyConstraint
 	}

@@ -193,19 +193,16 @@ func TestRequiredOfAll(t *testing.T) {
 	}
 }
 
-// A gang that keeps its placement keeps that of the parts that are left.
+// A gang that keeps its placement keeps that of its parts as long as none is scaled to 0: what
+// is left is not all of it.
 func TestThePlacementOfAGangThatExists(t *testing.T) {
 	podGang := &schedulerv1alpha1.PodGang{Spec: *placedGang("zone", map[string]string{"a": "host", "a,b": "rack"}, "a", "b")}
 	for name, tc := range map[string]struct {
 		groups []string
 		want   *schedulerv1alpha1.PodGangSpec
 	}{
-		"as it is": {[]string{"a", "b"}, &podGang.Spec},
-		"a group goes": {[]string{"a"}, func() *schedulerv1alpha1.PodGangSpec {
-			s := placedGang("zone", map[string]string{"a": "host", "a,b": "rack"}, "a")
-			s.TopologyConstraintGroupConfigs[0].PodGroupNames = []string{"a"}
-			return s
-		}()},
+		"as it is":       {[]string{"a", "b"}, &podGang.Spec},
+		"a group goes":   {[]string{"a"}, placedGang("zone", nil, "a")},
 		"another comes":  {[]string{"a", "b", "c"}, placedGang("zone", map[string]string{"a": "host", "a,b": "rack"}, "a", "b", "c")},
 		"all are others": {[]string{"c"}, placedGang("zone", nil, "c")},
 	} {
@@ -215,6 +212,40 @@ func TestThePlacementOfAGangThatExists(t *testing.T) {
 			PlacementOf(podGang, spec.PodGroups).Apply(spec)
 			expect(t, "gang", tc.want, spec)
 			expect(t, "the gang that was read", before, podGang)
+		})
+	}
+}
+
+// What is required of a part is not required of all of a gang because the rest is scaled to 0: it
+// is held to that when it comes back.
+func TestAPartIsNotAllOfAGangOfWhichTheRestIsScaledToZero(t *testing.T) {
+	disaggregated := inferenceSet(template("router", 1, 1), template("worker", 3, 3), group("decode", 2, 1, "worker"), packedSet("gpu: zone"), packedClique(0, ": host"), packedClique(1, ": rack"))
+	alone := inferenceSet(template("router", 1, 1), packedSet("gpu: zone"), packedClique(0, ": host"))
+	native, kai := TopologySupport{Gangs: true, Fixed: true}, TopologySupport{Gangs: true, Parts: true}
+	for name, tc := range map[string]struct {
+		set     *grovev1alpha1.PodCliqueSet
+		support TopologySupport
+		gang    string
+		copies  int32
+		all     string
+		part    string
+	}{
+		"all are there":                        {disaggregated, native, "set-0", 1, "key/zone", "host -"},
+		"the rest is scaled to 0":              {disaggregated, native, "set-0", 0, "key/zone", ""},
+		"a scheduler of parts is told of them": {disaggregated, kai, "set-0", 0, "key/host", "host -"},
+		"there is no rest":                     {alone, native, "set-0", 0, "key/host", "host -"},
+		"a scaled gang":                        {disaggregated, native, "set-0-decode-0", 2, "key/rack", "rack -"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			members := ExpectedCliques(tc.set, 0, func(int32, *grovev1alpha1.PodCliqueScalingGroupConfig) int32 { return tc.copies })
+			members = slices.DeleteFunc(members, func(c ExpectedClique) bool { return c.Gang != tc.gang })
+			spec := &schedulerv1alpha1.PodGangSpec{}
+			for _, member := range members {
+				spec.PodGroups = append(spec.PodGroups, schedulerv1alpha1.PodGangPodGroup{Name: member.Name})
+			}
+			PlaceGang(tc.set, Topology{Binding: gpus(), Support: tc.support}, members).Apply(spec)
+			expect(t, "required of all", tc.all, RequiredOfAll(spec))
+			expect(t, "of the first part", tc.part, told(spec.PodGroups[0].TopologyConstraint))
 		})
 	}
 }

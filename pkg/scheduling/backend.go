@@ -24,10 +24,10 @@ type Backend interface {
 	// PrepareSurplus does what is due for a pod of the gang's cliques that is about to be created
 	// and that the gang does not need: one above its clique's minimum.
 	PrepareSurplus(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang)
-	// Sync brings the scheduler's own group object in line with a gang, of which that many
-	// members are needed at once, and removes those of earlier attempts. The number is
-	// lowered within an attempt, never raised. It writes nothing when nothing has changed.
-	Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed int32) error
+	// Sync brings the scheduler's own group object in line with a gang, of which so many
+	// members are needed at once, and removes those of earlier attempts. It writes nothing when
+	// nothing has changed.
+	Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed gang.Needed) error
 	// Observe says what the scheduler makes of a gang in the gang's current attempt.
 	Observe(ctx context.Context, podGang *schedulerv1alpha1.PodGang) (Observation, error)
 }

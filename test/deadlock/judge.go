@@ -146,6 +146,9 @@ func (l *life) justify(m missingPod) error {
 		return nil
 	case i < 0 && m.index >= u.minimum() && !l.nodes.placed[groupOf(podGang)]:
 		return nil
+	case i < 0 && m.index >= u.minimum() && !l.isTraining() && !clique.Status.WasAvailable && clique.Status.ScheduledReplicas < u.minimum():
+		// Members without a node go first, and are justified themselves.
+		return nil
 	case i < 0:
 		return fmt.Errorf("%s is never made", m)
 	}

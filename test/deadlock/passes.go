@@ -200,7 +200,7 @@ func (l *life) membership(clique *grovev1alpha1.PodClique, have children) gang.M
 	for _, group := range podGang.Spec.PodGroups {
 		if group.Name == clique.Name {
 			first := naming.Pod(clique.Name, clique.UID, 0, clique.Spec.Attempt)
-			m.Known = len(group.PodReferences) == 0 || group.PodReferences[0].Name == first
+			m.Known = (len(group.PodReferences) == 0 || group.PodReferences[0].Name == first) && gang.IsTold(podGang)
 		}
 	}
 	if base := clique.Labels[labels.BasePodGang]; base != "" {

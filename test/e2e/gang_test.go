@@ -9,8 +9,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
@@ -128,6 +130,123 @@ func TestTwoGangsThatDoNotFitTogetherRunOneAfterTheOther(t *testing.T) {
 		ns.Kubectl("delete", "pcs", name, "--timeout=60s")
 	}
 	ns.WaitForPods(3, time.Minute, framework.IsReady)
+}
+
+// A clique that was scaled to 0, in a gang of which others run, comes back as a whole or not at
+// all. The scheduler's group was one of fewer pods meanwhile: a pod of the others that is lost
+// is placed without it.
+func TestACliqueThatComesBackIsPlacedAsAWhole(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	const units = "example.com/seat"
+	addNode(t, "seats", units, "4")
+	pod := fmt.Sprintf(`{tolerations: [{key: %[1]s, operator: Exists}], containers: [{name: main, image: example.com/main, resources: {limits: {%[1]s: 1}}}]}`, units)
+	ns.Apply(fmt.Sprintf(`
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: llm}
+spec:
+  replicas: 1
+  template:
+    cliques:
+      - name: router
+        spec: {replicas: 1, podSpec: %[1]s}
+      - name: worker
+        spec: {replicas: 3, podSpec: %[1]s}
+`, pod))
+	ns.WaitForPods(4, time.Minute, framework.IsReady)
+	ns.Kubectl("scale", "pclq", "llm-0-worker", "--replicas=0")
+	worker := []string{"llm-0-worker"}
+	ns.WaitForPods(0, time.Minute, func(pod *corev1.Pod) bool { return isOf(pod, worker) })
+	ns.Kubectl("delete", "pod", ns.WaitForPods(1, time.Minute, framework.IsReady)[0].Name)
+	ns.WaitForPods(1, time.Minute, framework.IsReady)
+
+	setCapacity(t, "seats", units, "3")
+	ns.Kubectl("scale", "pclq", "llm-0-worker", "--replicas=4")
+	ns.WaitForPods(3, time.Minute, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
+	gangWaits(ns, "llm-0", schedulerv1alpha1.ReasonNotEnoughResources)
+	// Two of the three would fit, and so would the fourth, which is none of the gang.
+	ns.Never(2*time.Second, func(ctx context.Context) error {
+		pods, err := ns.Pods(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range pods {
+			if isOf(&pods[i], worker) && pods[i].Spec.NodeName != "" {
+				return fmt.Errorf("pod %s of a clique that does not fit is on node %s", pods[i].Name, pods[i].Spec.NodeName)
+			}
+		}
+		return nil
+	})
+	setCapacity(t, "seats", units, "5")
+	ns.WaitForPods(5, time.Minute, framework.IsReady)
+}
+
+// A gang of which all is scaled to 0 needs no group, which cannot be for nobody: also when an
+// update begins another attempt of it.
+func TestAGangOfWhichAllIsScaledToZero(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	ns.Apply(`
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: idle}
+value: 10
+---
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: llm}
+spec:
+  replicas: 1
+  template:
+    cliques:
+      - name: worker
+        spec: {replicas: 2, podSpec: {containers: [{name: main, image: example.com/main}]}}
+`)
+	ns.WaitForPods(2, time.Minute, framework.IsReady)
+	ns.Kubectl("scale", "pclq", "llm-0-worker", "--replicas=0")
+	ns.WaitForPods(0, time.Minute, func(*corev1.Pod) bool { return true })
+	ns.Kubectl("patch", "pcs", "llm", "--type=merge", "-p", `{"spec":{"template":{"priorityClassName":"idle"}}}`)
+	ns.Eventually(time.Minute, func(ctx context.Context) error {
+		podGang, err := ns.PodGang(ctx, "llm-0")
+		if err != nil {
+			return err
+		}
+		if podGang.Status.ObservedAttempt != 1 || !meta.IsStatusConditionTrue(podGang.Status.Conditions, schedulerv1alpha1.PodGangConditionScheduled) || len(podGang.Status.SchedulingConditions) != 0 {
+			return fmt.Errorf("the status of the gang is %+v", podGang.Status)
+		}
+		return nil
+	})
+	ns.Kubectl("scale", "pclq", "llm-0-worker", "--replicas=2")
+	for _, pod := range ns.WaitForPods(2, time.Minute, framework.IsReady) {
+		if pod.Spec.PriorityClassName != "idle" {
+			t.Errorf("pod %s has the class %q", pod.Name, pod.Spec.PriorityClassName)
+		}
+	}
+}
+
+// setCapacity changes how much of a resource a node has.
+func setCapacity(t *testing.T, node, resourceName, count string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"status":{"capacity":{%[1]q:%[2]q},"allocatable":{%[1]q:%[2]q}}}`, resourceName, count)
+	if _, err := cluster.Kube.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gangWaits waits until a gang tells a reason why pods of it wait.
+func gangWaits(ns *framework.Namespace, gang, reason string) {
+	ns.Eventually(time.Minute, func(ctx context.Context) error {
+		podGang, err := ns.PodGang(ctx, gang)
+		if err != nil {
+			return err
+		}
+		told := podGang.Status.SchedulingConditions
+		if len(told) != 1 || len(told[0].Reasons) != 1 || told[0].Reasons[0].Reason != reason {
+			return fmt.Errorf("the gang tells %+v", told)
+		}
+		return nil
+	})
 }
 
 // The scheduler counts no members that have finished: without a lower minimum it would hold

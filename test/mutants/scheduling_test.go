@@ -7,10 +7,10 @@ const sched = "pkg/scheduling/"
 func schedulingMutants() map[string]mutant {
 	return map[string]mutant{
 		"scheduling: a gang is released before it is complete": {
-			file: sched + "none/none.go", old: "there < needed && !gang.WasScheduled(podGang)", new: "there == 0",
+			file: sched + "none/none.go", old: "there < needed.Members && !gang.WasScheduled(podGang)", new: "there == 0",
 		},
 		"scheduling: a replacement in a gang that runs waits for the others": {
-			file: sched + "none/none.go", old: "there < needed && !gang.WasScheduled(podGang)", new: "there < needed",
+			file: sched + "none/none.go", old: "there < needed.Members && !gang.WasScheduled(podGang)", new: "there < needed.Members",
 		},
 		"scheduling: pods on their way out complete a gang": {
 			file: sched + "none/none.go", old: "		if pod.DeletionTimestamp != nil {\n			continue\n		}\n", new: "",
@@ -34,10 +34,28 @@ func schedulingMutants() map[string]mutant {
 			file: sched + "native/native.go", old: "attemptOf(group) >= attemptOf(podGang)", new: "attemptOf(group) <= attemptOf(podGang)",
 		},
 		"scheduling: the minimum of a group is raised": {
-			file: sched + "native/native.go", old: "policy == nil || policy.MinCount <= needed", new: "policy == nil || policy.MinCount == needed",
+			file: sched + "native/native.go", old: "policy.MinCount < needed.Members && needed.Raise", new: "policy.MinCount < needed.Members",
+		},
+		"scheduling: cliques that come back from 0 are placed pod by pod": {
+			file: sched + "native/native.go", old: "policy.MinCount < needed.Members && needed.Raise", new: "policy.MinCount < 0 && needed.Raise",
+		},
+		"scheduling: pods outside a group are waited for when the others come back": {
+			file: sched + "native/native.go", old: " || raises(current, needed) {", new: " {",
+		},
+		"scheduling: a gang of nobody has a group": {
+			file: sched + "native/native.go", old: "	if needed.Members < 1 {\n		return nil\n	}\n", new: "",
+		},
+		"scheduling: a gang that has finished in part is a whole again": {
+			file: gang + "podgang.go", old: "Raise: left == all", new: "Raise: true",
+		},
+		"scheduling: pods of a clique that comes back do not wait until its gang's group is of so many": {
+			file: ctrl + "podclique/controller.go", old: " && gang.IsTold(podGang)", new: "",
+		},
+		"scheduling: surplus pods of a clique that comes back do not wait for its members": {
+			file: gang + "replacement.go", old: "(index >= need && !awake)", new: "(index < 0 && !awake)",
 		},
 		"scheduling: a replacement waits for pods of a PodGang that was deleted": {
-			file: sched + "native/native.go", old: "gang.MembersNeeded(podGang, nil)-outside(members, name)", new: "gang.MembersNeeded(podGang, nil)-0*outside(members, name)",
+			file: sched + "native/native.go", old: "gang.MembersNeeded(podGang, nil).Members-outside(members, name)", new: "gang.MembersNeeded(podGang, nil)-0*outside(members, name)",
 		},
 		"scheduling: pods of a PodGang that was deleted have no place": {
 			file: sched + "native/native.go", old: "(all > 0 && outside(members, group.Name) >= all)", new: "(all < 0 && outside(members, group.Name) >= all)",

@@ -226,7 +226,7 @@ func mutants() map[string]mutant {
 			file: ctrl + "replica/plan.go", old: "if gang.GangAttempt(podGang) > gang.GangAttempt(want) {", new: "if false {",
 		},
 		"members that have finished are waited for": {
-			file: gang + "podgang.go", old: "	return max(left, 1)\n", new: "	return all\n",
+			file: gang + "podgang.go", old: "out.Members = max(left, min(all, 1))", new: "out.Members = all",
 		},
 		"a gang that was evicted is placed pod by pod": {
 			file: gang + "podgang.go", old: "left -= int32(completedOf(&clique.Status).CountBelow(group.MinReplicas))", new: "left -= group.MinReplicas - min(clique.Status.Replicas, group.MinReplicas)",

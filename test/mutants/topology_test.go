@@ -16,6 +16,12 @@ func topologyMutants() map[string]mutant {
 		"topology: a part of a gang is taken for all of it": {
 			file: gang + "topology.go", old: "len(config.PodGroupNames) == len(spec.PodGroups)", new: "len(config.PodGroupNames) > 0",
 		},
+		"topology: a part is all of a gang of which the rest is scaled to 0": {
+			file: gang + "topology.go", old: "	if !topology.Support.Parts && len(members) < sizeOfGang(pcs, members[0]) {", new: "	if false {",
+		},
+		"topology: and of a gang of which the rest is scaled to 0 later": {
+			file: gang + "topology.go", old: "	if len(groups) < len(podGang.Spec.PodGroups) {", new: "	if false {",
+		},
 		"topology: what is switched off is followed": {
 			file: gang + "topology.go", old: "topology.Off || topology.Binding == nil", new: "topology.Binding == nil",
 		},

@@ -330,6 +330,51 @@ spec:
 	}
 }
 
+// What is required of a part is not required of all, though the rest was scaled to 0 when the
+// attempt began, and comes back in it.
+func TestARestThatComesBackIsNotHeldToWhatIsRequiredOfAPart(t *testing.T) {
+	t.Parallel()
+	ns := cluster.Namespace(t)
+	s := site{"rest", t}
+	s.addNode("a1", "a", "a-1", "1")
+	s.addNode("a2", "a", "a-2", "2")
+	s.bind(ns)
+	pod := fmt.Sprintf(`{tolerations: [{key: %[1]s, operator: Exists}], containers: [{name: main, image: example.com/main, resources: {limits: {%[1]s: 1}}}]}`, s.unit())
+	ns.Apply(fmt.Sprintf(`
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: rest}
+value: 10
+---
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: llm}
+spec:
+  replicas: 1
+  template:
+    cliques:
+      - name: router
+        topologyConstraint: {topologyName: rest, pack: {required: rack}}
+        spec: {replicas: 1, podSpec: %[1]s}
+      - name: worker
+        spec: {replicas: 2, podSpec: %[1]s}
+    podCliqueScalingGroups:
+      - name: model
+        cliqueNames: [worker]
+`, pod))
+	ns.WaitForPods(3, time.Minute, framework.IsReady)
+	ns.Kubectl("scale", "pcsg", "llm-0-model", "--replicas=0")
+	ns.WaitForPods(1, time.Minute, func(*corev1.Pod) bool { return true })
+	ns.Kubectl("patch", "pcs", "llm", "--type=merge", "-p", `{"spec":{"template":{"priorityClassName":"rest"}}}`)
+	ns.WaitForPods(1, time.Minute, func(pod *corev1.Pod) bool { return framework.IsReady(pod) && inAttempt(pod, "1") })
+	ns.Kubectl("scale", "pcsg", "llm-0-model", "--replicas=1")
+	ns.WaitForPods(3, time.Minute, framework.IsReady)
+	topologyIs(ns, "llm", metav1.ConditionFalse, grovev1alpha1.ReasonAllTopologyLevelsAvailable, "is not told")
+	if condition := meta.FindStatusCondition(ns.Set("llm").Status.Conditions, grovev1alpha1.ConditionTypeTopologyLevelsUnavailable); strings.Contains(condition.Message, "attempt") {
+		t.Errorf("the set says %q", condition.Message)
+	}
+}
+
 // With the feature gate on, a gang that wants no topology has one placement as well, which is
 // no reason to speak of topology.
 func TestAGangWithoutConstraintsThatDoesNotFit(t *testing.T) {

@@ -95,7 +95,12 @@ func Run(ctx context.Context, options *Options) error {
 	if err != nil {
 		return err
 	}
+	stop, err := serveHealth(ctx, options.HealthProbeBindAddress)
+	if err != nil {
+		return err
+	}
 	resourceClaims := servesResourceClaims(ctx, client)
+	stop()
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -191,7 +191,7 @@ func (r *Reconciler) membership(ctx context.Context, clique *grovev1alpha1.PodCl
 		return nil, gang.Membership{}, err
 	}
 	m := gang.Membership{
-		Known:         isForAttempt(podGang, clique),
+		Known:         isForAttempt(podGang, clique) && gang.IsTold(podGang),
 		Scheduled:     gang.WasScheduled(podGang),
 		BaseScheduled: true,
 	}

@@ -68,6 +68,11 @@ func TestReconcile(t *testing.T) {
 				g.Spec.PodGroups[0].PodReferences[0].Name = "llm-0-worker-0-other"
 			})}}, wantStatus: true,
 		},
+		"none while the scheduler has not been told of the gang as it is": {
+			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil), newGang(func(g *schedulerv1alpha1.PodGang) {
+				g.Generation, g.Status.ObservedGeneration = 2, ptr.To[int64](1)
+			})}}, wantStatus: true,
+		},
 		"none while the gang does not know the clique": {
 			cluster: &cluster{objects: []client.Object{newSet(nil), newClique(nil), newGang(func(g *schedulerv1alpha1.PodGang) { g.Spec.PodGroups = nil })}}, wantStatus: true,
 		},

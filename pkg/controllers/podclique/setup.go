@@ -44,12 +44,14 @@ func (r *Reconciler) Setup(mgr manager.Manager, options controller.Options) erro
 		Complete(r)
 }
 
-// gangChanged lets through what lets pods be made: the gang itself, and its being scheduled.
+// gangChanged lets through what lets pods be made: the gang itself, that its scheduler has been
+// told of it, and its being scheduled.
 func gangChanged() predicate.TypedPredicate[*schedulerv1alpha1.PodGang] {
 	return predicate.TypedFuncs[*schedulerv1alpha1.PodGang]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*schedulerv1alpha1.PodGang]) bool {
 			return e.ObjectOld.Generation != e.ObjectNew.Generation ||
 				gang.GangAttempt(e.ObjectOld) != gang.GangAttempt(e.ObjectNew) ||
+				gang.IsTold(e.ObjectOld) != gang.IsTold(e.ObjectNew) ||
 				gang.WasScheduled(e.ObjectOld) != gang.WasScheduled(e.ObjectNew)
 		},
 	}

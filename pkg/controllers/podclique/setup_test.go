@@ -104,8 +104,12 @@ func TestWhichUpdatesOfAGangMatterToItsCliques(t *testing.T) {
 		"counters":          {nil, func(g *schedulerv1alpha1.PodGang) { g.ResourceVersion = "8" }, false},
 		"the pods it names": {nil, func(g *schedulerv1alpha1.PodGang) { g.Generation = 1 }, true},
 		"its attempt":       {nil, func(g *schedulerv1alpha1.PodGang) { g.Labels[labels.RestartAttempt] = "1" }, true},
-		"it is scheduled":   {nil, gangScheduled, true},
-		"it stays so":       {gangScheduled, gangScheduled, false},
+		"its scheduler has been told of it": {
+			func(g *schedulerv1alpha1.PodGang) { g.Generation, g.Status.ObservedGeneration = 2, ptr.To[int64](1) },
+			func(g *schedulerv1alpha1.PodGang) { g.Generation, g.Status.ObservedGeneration = 2, ptr.To[int64](2) }, true,
+		},
+		"it is scheduled": {nil, gangScheduled, true},
+		"it stays so":     {gangScheduled, gangScheduled, false},
 		"it is Ready": {nil, func(g *schedulerv1alpha1.PodGang) {
 			meta.SetStatusCondition(&g.Status.Conditions, metav1.Condition{Type: schedulerv1alpha1.PodGangConditionReady, Status: metav1.ConditionTrue, Reason: "R"})
 		}, false},

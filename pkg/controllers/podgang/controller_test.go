@@ -51,8 +51,8 @@ func (*backend) Topology() gang.TopologySupport                         { return
 func (*backend) PreparePod(*corev1.Pod, *schedulerv1alpha1.PodGang)     {}
 func (*backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
 
-func (b *backend) Sync(_ context.Context, _ *schedulerv1alpha1.PodGang, needed int32) error {
-	b.calls, b.needed = append(b.calls, "sync"), needed
+func (b *backend) Sync(_ context.Context, _ *schedulerv1alpha1.PodGang, needed gang.Needed) error {
+	b.calls, b.needed = append(b.calls, "sync"), needed.Members
 	return b.syncErr
 }
 

@@ -71,7 +71,7 @@ func (b *Backend) PrepareSurplus(pod *corev1.Pod, podGang *schedulerv1alpha1.Pod
 // Sync creates the group of the gang's attempt, or has it follow the gang, and deletes those
 // of earlier attempts. One of a later attempt is another leader's, who knows more. What is
 // needed is told for each clique here, and not by one number.
-func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, _ int32) error {
+func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, _ gang.Needed) error {
 	groups := &PodGroupList{}
 	if err := b.client.List(ctx, groups, client.InNamespace(podGang.Namespace), client.MatchingFields{OwnerIndex: string(podGang.UID)}); err != nil {
 		return fmt.Errorf("list KAI's PodGroups of PodGang %s: %w", podGang.Name, err)

@@ -19,6 +19,7 @@ import (
 
 	grovev1alpha1 "github.com/copse-dev/copse/pkg/apis/grove/v1alpha1"
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/scheduling"
 )
@@ -134,12 +135,12 @@ func TestSync(t *testing.T) {
 					return errors.New("an update would undo what others write")
 				},
 			}, tc.objects...)
-			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), gang.Needed{Members: 4}); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes", tc.wantWrites, writes)
 			writes = nil
-			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), gang.Needed{Members: 4}); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes when nothing has changed", []string(nil), writes)
@@ -173,7 +174,7 @@ func TestPodsComeIntoTheGroupOfAPodGangThatIsMadeAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t, interceptor.Funcs{}, in("a", own), in("b", "former"), in("c", ""))
-			if err := New(c, true).Sync(t.Context(), newGang(tc.change), 0); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(tc.change), gang.Needed{}); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
@@ -277,7 +278,7 @@ func TestAGroupFollowsItsGang(t *testing.T) {
 					return c.Patch(ctx, obj, patch, opts...)
 				},
 			}, tc.group, tc.clique)
-			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(tc.gang), gang.Needed{Members: 4}); err != nil {
 				t.Fatal(err)
 			}
 			group := &PodGroup{}
@@ -349,7 +350,7 @@ func TestSyncErrors(t *testing.T) {
 	}
 	for what, tc := range tests {
 		t.Run(what, func(t *testing.T) {
-			err := New(newClient(t, tc.funcs, tc.objects...), true).Sync(t.Context(), newGang(tc.gang), 4)
+			err := New(newClient(t, tc.funcs, tc.objects...), true).Sync(t.Context(), newGang(tc.gang), gang.Needed{Members: 4})
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -369,7 +370,7 @@ func TestAPatchNamesWhatItChanges(t *testing.T) {
 			return err
 		},
 	}, groupOf(nil, func(g *PodGroup) { g.Annotations["kai.scheduler/stale-podgroup-timestamp"] = "t" }), worker(3, "0"))
-	if err := New(c, true).Sync(t.Context(), newGang(placedOnce), 4); err != nil {
+	if err := New(c, true).Sync(t.Context(), newGang(placedOnce), gang.Needed{Members: 4}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "patch", `{"metadata":{"resourceVersion":"999"},"spec":{"minMember":3,"subGroups":[{"minMember":1,"name":"llm-0-leader"},{"minMember":2,"name":"llm-0-worker"}]}}`, data)
@@ -455,7 +456,7 @@ func TestConstraintsAreToldWhereTheClusterHasTopologies(t *testing.T) {
 	for _, topologies := range []bool{true, false} {
 		c := newClient(t, interceptor.Funcs{})
 		backend, before := New(c, topologies), constrained.DeepCopy()
-		if err := backend.Sync(t.Context(), constrained, 4); err != nil {
+		if err := backend.Sync(t.Context(), constrained, gang.Needed{Members: 4}); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, "the gang that was read", before, constrained)

@@ -65,10 +65,11 @@ func (*Backend) PreparePod(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang) 
 // PrepareSurplus does nothing: such a pod is placed alone (D23).
 func (*Backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
 
-// Sync creates the group of the gang's attempt, or lowers what it has to hold at least, and
+// Sync creates the group of the gang's attempt, or changes what it has to hold at least, and
 // deletes those of earlier attempts. One of a later attempt is another leader's, who knows
-// more.
-func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed int32) error {
+// more. A group for nobody cannot be: a gang of which all is scaled to 0 has none, or keeps it
+// as it is.
+func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed gang.Needed) error {
 	groups := &schedulingv1beta1.PodGroupList{}
 	if err := b.client.List(ctx, groups, client.InNamespace(podGang.Namespace), client.MatchingFields{OwnerIndex: string(podGang.UID)}); err != nil {
 		return fmt.Errorf("list the PodGroups of PodGang %s: %w", podGang.Name, err)
@@ -88,17 +89,20 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 			return fmt.Errorf("delete PodGroup %s of an earlier attempt: %w", group.Name, err)
 		}
 	}
-	if current == nil || (gang.WasScheduled(podGang) && !IsScheduled(current)) {
+	if needed.Members < 1 {
+		return nil
+	}
+	if current == nil || (gang.WasScheduled(podGang) && !IsScheduled(current)) || raises(current, needed) {
 		members, err := scheduling.Members(ctx, b.client, podGang)
 		if err != nil {
 			return err
 		}
-		needed = max(min(needed, gang.MembersNeeded(podGang, nil)-outside(members, name)), 1)
+		needed.Members = max(min(needed.Members, gang.MembersNeeded(podGang, nil).Members-outside(members, name)), 1)
 	}
 	if current != nil {
-		return b.lower(ctx, current, needed)
+		return b.setMinimum(ctx, current, needed)
 	}
-	want := desiredGroup(podGang, needed, b.topology)
+	want := desiredGroup(podGang, needed.Members, b.topology)
 	if err := b.client.Create(ctx, want); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create PodGroup %s: %w", want.Name, WhyRefused(err, want))
 	}
@@ -118,25 +122,37 @@ func outside(members []*corev1.Pod, name string) int32 {
 	return n
 }
 
-// lower lets the scheduler place members though fewer than before are left: those that have
+// setMinimum lets the scheduler place members though fewer than before are left: those that have
 // finished count for it no more, and it would hold back a replacement for ever
-// (kubernetes/kubernetes#142330).
-func (b *Backend) lower(ctx context.Context, group *schedulingv1beta1.PodGroup, needed int32) error {
-	if policy := group.Spec.SchedulingPolicy.Gang; policy == nil || policy.MinCount <= needed {
+// (kubernetes/kubernetes#142330). Cliques that were scaled to 0 and are wanted again are placed
+// together with what is there.
+func (b *Backend) setMinimum(ctx context.Context, group *schedulingv1beta1.PodGroup, needed gang.Needed) error {
+	policy := group.Spec.SchedulingPolicy.Gang
+	if policy == nil || (policy.MinCount <= needed.Members && !raises(group, needed)) {
 		return nil
 	}
-	// The version keeps a pass that is behind from raising what another has lowered.
-	lowered := group.DeepCopy()
-	lowered.Spec.SchedulingPolicy.Gang.MinCount = needed
-	if err := b.client.Patch(ctx, lowered, client.MergeFromWithOptions(group, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("lower the minimum of PodGroup %s: %w", group.Name, err)
+	// The version keeps a pass that is behind from undoing what another has done.
+	changed := group.DeepCopy()
+	changed.Spec.SchedulingPolicy.Gang.MinCount = needed.Members
+	if err := b.client.Patch(ctx, changed, client.MergeFromWithOptions(group, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("change the minimum of PodGroup %s: %w", group.Name, err)
 	}
 	return nil
 }
 
+// raises says that a group is to hold more than it does.
+func raises(group *schedulingv1beta1.PodGroup, needed gang.Needed) bool {
+	policy := group.Spec.SchedulingPolicy.Gang
+	return policy != nil && policy.MinCount < needed.Members && needed.Raise
+}
+
 // Observe reads the conditions of the gang's group. The scheduler says nothing while pods
-// are missing or one of them is held by a gate, so those are counted.
+// are missing or one of them is held by a gate, so those are counted. It says nothing, either,
+// about a gang of which nobody is needed.
 func (b *Backend) Observe(ctx context.Context, podGang *schedulerv1alpha1.PodGang) (scheduling.Observation, error) {
+	if gang.IsIdle(podGang) {
+		return scheduling.Observation{Untold: true}, nil
+	}
 	group := &schedulingv1beta1.PodGroup{}
 	err := b.client.Get(ctx, types.NamespacedName{Namespace: podGang.Namespace, Name: groupName(podGang)}, group)
 	if apierrors.IsNotFound(err) {
@@ -160,7 +176,7 @@ func (b *Backend) Observe(ctx context.Context, podGang *schedulerv1alpha1.PodGan
 		out.Why = inDomain(scheduling.Unplaced(members))
 	}
 	// The scheduler never speaks of a group that nobody joins.
-	all := gang.MembersNeeded(podGang, nil)
+	all := gang.MembersNeeded(podGang, nil).Members
 	out.Scheduled = out.Scheduled || (all > 0 && outside(members, group.Name) >= all)
 	return out, nil
 }

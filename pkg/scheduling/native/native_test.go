@@ -267,12 +267,12 @@ func TestSync(t *testing.T) {
 					return errors.New("groups are not updated")
 				},
 			}, tc.groups...)
-			if err := New(c, true).Sync(t.Context(), newGang(nil), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(nil), gang.Needed{Members: 4}); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes", tc.wantWrites, writes)
 			writes = nil
-			if err := New(c, true).Sync(t.Context(), newGang(nil), 4); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(nil), gang.Needed{Members: 4}); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes when nothing has changed", []string(nil), writes)
@@ -280,8 +280,9 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// Members that have finished do not count for the scheduler any more.
-func TestTheMinimumIsLoweredAndNeverRaised(t *testing.T) {
+// Members that have finished do not count for the scheduler any more. Cliques that were scaled
+// to 0 count again when they are wanted again; a group for nobody cannot be.
+func TestTheMinimumIsLoweredAndRaisedForCliquesThatComeBack(t *testing.T) {
 	var patches int
 	c := newClient(t, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -293,7 +294,14 @@ func TestTheMinimumIsLoweredAndNeverRaised(t *testing.T) {
 			return c.Patch(ctx, obj, patch, opts...)
 		},
 	}, groupOf(nil))
-	for _, step := range []struct{ needed, minimum, patches int32 }{{4, 4, 0}, {2, 2, 1}, {2, 2, 1}, {4, 2, 1}, {1, 1, 2}} {
+	for _, step := range []struct {
+		needed           gang.Needed
+		minimum, patches int32
+	}{
+		{gang.Needed{Members: 4}, 4, 0}, {gang.Needed{Members: 2}, 2, 1}, {gang.Needed{Members: 2, Raise: true}, 2, 1},
+		{gang.Needed{Members: 4}, 2, 1}, {gang.Needed{Members: 1, Raise: true}, 1, 2},
+		{gang.Needed{Members: 4, Raise: true}, 4, 3}, {gang.Needed{Raise: true}, 4, 3},
+	} {
 		if err := New(c, true).Sync(t.Context(), newGang(nil), step.needed); err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +309,7 @@ func TestTheMinimumIsLoweredAndNeverRaised(t *testing.T) {
 		if err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: groupName(newGang(nil))}, group); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, fmt.Sprintf("minimum when %d are needed", step.needed), step.minimum, group.Spec.SchedulingPolicy.Gang.MinCount)
+		expect(t, fmt.Sprintf("minimum when %+v are needed", step.needed), step.minimum, group.Spec.SchedulingPolicy.Gang.MinCount)
 		expect(t, "patches", int(step.patches), patches)
 	}
 }
@@ -337,23 +345,26 @@ func TestPodsThatRunOutsideTheGroupAreNotWaitedFor(t *testing.T) {
 	placed := func(g *schedulingv1beta1.PodGroup) {
 		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue}}
 	}
+	lower := func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingPolicy.Gang.MinCount = 2 }
 	for name, tc := range map[string]struct {
 		gang    func(*schedulerv1alpha1.PodGang)
 		objects []client.Object
-		needed  int32
+		needed  gang.Needed
 		want    int32
 		// placed says that the gang counts as placed.
 		placed bool
 	}{
-		"none runs":                          {withMembers, nil, 4, 4, false},
-		"some run in the former one's group": {withMembers, []client.Object{running("a", "former"), running("b", "former")}, 4, 2, false},
-		"some run in none":                   {withMembers, []client.Object{running("a", ""), running("b", "")}, 4, 2, false},
-		"all run":                            {withMembers, []client.Object{running("leader", ""), running("a", "former"), running("b", "former"), running("c", "former")}, 4, 1, true},
-		"its own are waited for":             {withMembers, []client.Object{running("a", own), running("b", own)}, 4, 4, false},
-		"one that has no node may join":      {withMembers, []client.Object{waits("a"), running("b", "former")}, 4, 3, false},
-		"a finished one counts once":         {wasScheduled, []client.Object{running("a", "former"), running("b", "former")}, 3, 2, false},
-		"they came to run later":             {wasScheduled, []client.Object{groupOf(nil), running("a", "former"), running("b", "former"), running("c", "former")}, 4, 1, false},
-		"the group has been placed":          {wasScheduled, []client.Object{groupOf(nil, placed), running("a", "former"), running("b", "former"), running("c", "former")}, 4, 4, true},
+		"none runs":                          {withMembers, nil, gang.Needed{Members: 4}, 4, false},
+		"some run in the former one's group": {withMembers, []client.Object{running("a", "former"), running("b", "former")}, gang.Needed{Members: 4}, 2, false},
+		"some run in none":                   {withMembers, []client.Object{running("a", ""), running("b", "")}, gang.Needed{Members: 4}, 2, false},
+		"all run":                            {withMembers, []client.Object{running("leader", ""), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4}, 1, true},
+		"its own are waited for":             {withMembers, []client.Object{running("a", own), running("b", own)}, gang.Needed{Members: 4}, 4, false},
+		"one that has no node may join":      {withMembers, []client.Object{waits("a"), running("b", "former")}, gang.Needed{Members: 4}, 3, false},
+		"a finished one counts once":         {wasScheduled, []client.Object{running("a", "former"), running("b", "former")}, gang.Needed{Members: 3}, 2, false},
+		"they came to run later":             {wasScheduled, []client.Object{groupOf(nil), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4}, 1, false},
+		"the group has been placed":          {wasScheduled, []client.Object{groupOf(nil, placed), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4}, 4, true},
+		"cliques have come back":             {wasScheduled, []client.Object{groupOf(nil, placed, lower), running("a", own), running("b", own)}, gang.Needed{Members: 4, Raise: true}, 4, true},
+		"none has come back":                 {wasScheduled, []client.Object{groupOf(nil, placed, lower), running("a", "former"), running("b", "former")}, gang.Needed{Members: 4, Raise: true}, 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t, interceptor.Funcs{}, tc.objects...)
@@ -372,6 +383,22 @@ func TestPodsThatRunOutsideTheGroupAreNotWaitedFor(t *testing.T) {
 			expect(t, "placed", tc.placed, observation.Scheduled)
 		})
 	}
+}
+
+func TestAGangOfWhichNobodyIsNeededHasNoGroup(t *testing.T) {
+	idle := newGang(func(g *schedulerv1alpha1.PodGang) { g.Spec.PodGroups = g.Spec.PodGroups[2:] })
+	c := newClient(t, interceptor.Funcs{})
+	if err := New(c, true).Sync(t.Context(), idle, gang.Needed{Raise: true}); err != nil {
+		t.Fatal(err)
+	}
+	groups := &schedulingv1beta1.PodGroupList{}
+	if err := c.List(t.Context(), groups); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "groups", 0, len(groups.Items))
+	got, err := New(c, true).Observe(t.Context(), idle)
+	expect(t, "observation", scheduling.Observation{Untold: true}, got)
+	expect(t, "error", nil, err)
 }
 
 func TestSyncErrors(t *testing.T) {
@@ -424,7 +451,7 @@ func TestSyncErrors(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := New(newClient(t, tc.funcs, tc.groups...), true).Sync(t.Context(), newGang(nil), 4)
+			err := New(newClient(t, tc.funcs, tc.groups...), true).Sync(t.Context(), newGang(nil), gang.Needed{Members: 4})
 			got := ""
 			if err != nil {
 				got = err.Error()

@@ -56,7 +56,7 @@ func (*Backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
 
 // Sync releases the pods of a gang once all that it needs exist. One that has ended counts:
 // it was released before the others were.
-func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed int32) error {
+func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, needed gang.Needed) error {
 	members, err := scheduling.Members(ctx, b.client, podGang)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 			held = append(held, pod)
 		}
 	}
-	if there < needed && !gang.WasScheduled(podGang) {
+	if there < needed.Members && !gang.WasScheduled(podGang) {
 		return nil
 	}
 	group := errgroup.Group{}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
+	"github.com/copse-dev/copse/pkg/gang"
 	"github.com/copse-dev/copse/pkg/labels"
 	"github.com/copse-dev/copse/pkg/naming"
 	"github.com/copse-dev/copse/pkg/scheduling"
@@ -107,7 +108,7 @@ func TestSyncReleasesAGangThatIsComplete(t *testing.T) {
 				return errors.Join(err, c.Patch(ctx, obj, patch, opts...))
 			}}
 			c := fake.NewClientBuilder().WithObjects(tc.pods...).WithInterceptorFuncs(record).Build()
-			if err := New(c).Sync(t.Context(), newGang(tc.scheduled), tc.needed); err != nil {
+			if err := New(c).Sync(t.Context(), newGang(tc.scheduled), gang.Needed{Members: tc.needed}); err != nil {
 				t.Fatal(err)
 			}
 			for _, before := range tc.pods {
