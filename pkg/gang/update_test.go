@@ -190,6 +190,39 @@ func TestANewTemplateDoesNotWaitForTheBackoffOfTheOld(t *testing.T) {
 	}
 }
 
+// What failed may have no pod by the time that a new template comes: it is replaced by its turn,
+// like a pod that is there and not Ready.
+func TestANewTemplateDoesNotWaitThoughNoPodOfTheOldIsLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		clique *grovev1alpha1.PodClique
+		pods   []Pod
+		turn   CliqueTurn
+		want   []int32
+	}{
+		"its only pod failed":           {inference(1, madeFrom("old"), takes("new"), failedBefore(0, 9, -time.Second)), nil, due, []int32{0}},
+		"the others were made from it":  {inference(2, madeFrom("old"), takes("new"), failedBefore(1, 9, -time.Second)), pods(newPod(0, ready)), due, []int32{1}},
+		"it fails again":                {inference(1, madeFrom("new"), updatedBefore("new"), failedBefore(0, 9, -time.Second)), nil, due, nil},
+		"the template has not changed":  {inference(1, madeFrom("new"), failedBefore(0, 9, -time.Second)), nil, due, nil},
+		"its turn has not come":         {inference(1, madeFrom("old"), failedBefore(0, 9, -time.Second)), nil, CliqueTurn{PodTemplateHash: "new"}, nil},
+		"its first template is changed": {inference(1, madeFrom("old"), takes("new"), failedBefore(0, 1, -time.Second), notCreated), nil, due, []int32{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := snapshotOf(tc.clique, tc.pods)
+			s.Turn = tc.turn
+			d := DecideClique(s, now)
+			for range 3 {
+				if !d.Record {
+					break
+				}
+				s.Clique = s.Clique.DeepCopy()
+				s.Clique.Status = d.Status
+				d = DecideClique(s, now)
+			}
+			expect(t, "made", tc.want, d.Create)
+		})
+	}
+}
+
 func TestWhichCopiesAnUpdateReplaces(t *testing.T) {
 	turn := GroupTurn{Due: true, MaxUnavailable: 1, GenerationHash: "new", TemplateHashes: map[string]string{"set-0-worker": "new"}}
 	one := func(index string, options ...cliqueOption) grovev1alpha1.PodClique {
