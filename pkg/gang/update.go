@@ -75,10 +75,10 @@ func currentTurn(progress *grovev1alpha1.PodCliqueSetUpdateProgress) *grovev1alp
 	return nil
 }
 
-// ReplicaTakesTemplate says that cliques of a replica are to make new pods from the set's
+// replicaTakesTemplate says that cliques of a replica are to make new pods from the set's
 // template as it is now: standalone ones, and members of scaling groups in their copy's turn.
 // With OnDelete all are, for none is replaced.
-func ReplicaTakesTemplate(pcs *grovev1alpha1.PodCliqueSet, replica int32) bool {
+func replicaTakesTemplate(pcs *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	// In Training the template does not change (D14).
 	return pcs.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining && (updatesOnDelete(pcs) || IsReplicaInTurn(pcs, replica))
 }
@@ -86,7 +86,7 @@ func ReplicaTakesTemplate(pcs *grovev1alpha1.PodCliqueSet, replica int32) bool {
 // TakesTemplate says so of one clique. group is the object of its scaling group, nil for a
 // standalone clique.
 func TakesTemplate(pcs *grovev1alpha1.PodCliqueSet, clique ExpectedClique, group *grovev1alpha1.PodCliqueScalingGroup) bool {
-	return ReplicaTakesTemplate(pcs, clique.Replica) &&
+	return replicaTakesTemplate(pcs, clique.Replica) &&
 		(updatesOnDelete(pcs) || clique.Group == nil || isCopyInTurn(group, clique.Copy, generationHash(pcs)))
 }
 
