@@ -434,6 +434,56 @@ func TestAnotherPriorityClassMakesTheReplicaAnew(t *testing.T) {
 	}
 }
 
+// Pods of a gang have its class, though they are of the newest template: with OnDelete, or in a
+// gang that had no pods when the class was changed.
+func TestAGangOfAnotherPriorityClassIsLeftToUpdate(t *testing.T) {
+	gangOf := func(class string, attempt int32) *schedulerv1alpha1.PodGang {
+		return &schedulerv1alpha1.PodGang{
+			ObjectMeta: metav1.ObjectMeta{Name: "set-0", Labels: map[string]string{labels.RestartAttempt: labels.Index(attempt)}},
+			Spec:       schedulerv1alpha1.PodGangSpec{PriorityClassName: class},
+		}
+	}
+	none, pending := isFalse(grovev1alpha1.ReasonPodsFollowTemplate), isTrue(grovev1alpha1.ReasonRollingUpdate)
+	type outcome struct {
+		Attempt, Updated int32
+		Pending          summary
+	}
+	high := func(pcs *grovev1alpha1.PodCliqueSet) { pcs.Spec.Template.PriorityClassName = "high" }
+	onePod := func(pcs *grovev1alpha1.PodCliqueSet) {
+		pcs.Spec.Template.Cliques[0].Spec.PodSpec.PriorityClassName = "high"
+	}
+	tests := map[string]struct {
+		set     setOption
+		options []setOption
+		podGang *schedulerv1alpha1.PodGang
+		want    outcome
+	}{
+		"it is made anew":                        {high, nil, gangOf("low", 0), outcome{1, 0, pending}},
+		"also after OnDelete":                    {high, []setOption{inProgress("new", 0, true), hasEnded}, gangOf("low", 0), outcome{1, 0, pending}},
+		"not with OnDelete":                      {high, []setOption{strategy(grovev1alpha1.UpdateStrategyOnDelete)}, gangOf("low", 0), outcome{0, 1, none}},
+		"not with the same class":                {high, nil, gangOf("high", 0), outcome{0, 1, none}},
+		"not before it has followed the replica": {high, []setOption{replicaAttempt(0, 1)}, gangOf("low", 0), outcome{1, 1, none}},
+		"not by what its pods ask for":           {onePod, nil, gangOf("", 0), outcome{0, 1, none}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pcs := inferenceSet(append([]setOption{template("worker", 1, 1), tc.set}, tc.options...)...)
+			hashed(pcs, "new")
+			s := setOf(pcs, have{"set-0-worker": {readyPods(1), scheduledPods(1), madeFrom("new"), inAttempt(ReplicaAttempt(pcs, 0))}})
+			for _, clique := range s.Cliques {
+				clique.Status.UpdatedReplicas = 1
+			}
+			s.Gangs["set-0"] = tc.podGang
+			status := DecideSet(s, now).Status
+			pcs.Status = status
+			expect(t, "outcome", tc.want, outcome{ReplicaAttempt(pcs, 0), status.UpdatedReplicas, conditionOf(status.Conditions, grovev1alpha1.ConditionTypeUpdatePending)})
+			if again := DecideSet(s, now); again.Changed {
+				t.Errorf("the next pass changes it again (-first +second):\n%s", cmp.Diff(status, again.Status))
+			}
+		})
+	}
+}
+
 func TestTheTurnOfAClique(t *testing.T) {
 	set := func(options ...setOption) *grovev1alpha1.PodCliqueSet {
 		pcs := inferenceSet(append([]setOption{template("router", 3, 3), template("worker", 2, 2), group("g", 2, 1, "worker")}, options...)...)
