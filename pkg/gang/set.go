@@ -189,6 +189,10 @@ func observeReplica(s SetSnapshot, index int32, sizes GroupSizes) replicaState {
 			}
 		}
 	}
+	if len(state.cliques) == 0 {
+		// All that there is are scaling groups, which exist, and have been scaled to nothing.
+		state.exists, state.succeeded = true, false
+	}
 	for i := range s.Set.Spec.Template.PodCliqueScalingGroups {
 		group := &s.Set.Spec.Template.PodCliqueScalingGroups[i]
 		if object := s.groupObject(index, group); object != nil {

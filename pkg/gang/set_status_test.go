@@ -113,6 +113,11 @@ func TestCountersOfASet(t *testing.T) {
 			set: withGroup(), sizes: map[string]int32{"set-0-decode": 0}, existing: have{"set-0-router": {readyPods(1)}},
 			want: counters{Pods: 1, Replicas: 1, Available: 1, AvailablePods: 1},
 		},
+		"a replica of groups that are all scaled to nothing is idle, and is there": {
+			set:   inferenceSet(template("leader", 1, 1), template("worker", 2, 2), group("a", 1, 1, "leader"), group("b", 1, 1, "worker"), replicas(2)),
+			sizes: map[string]int32{"set-0-a": 0, "set-0-b": 0},
+			want:  counters{Pods: 3, Replicas: 1, Available: 1, Updated: 1},
+		},
 		"a group below its minimum needs what it has": {
 			set: withGroup(), sizes: map[string]int32{"set-0-decode": 1}, existing: have{"set-0-router": {readyPods(1)}, "set-0-decode-0-worker": {readyPods(2)}},
 			want: counters{Pods: 3, Replicas: 1, Available: 1, AvailablePods: 3},

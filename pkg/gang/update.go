@@ -75,10 +75,10 @@ func currentTurn(progress *grovev1alpha1.PodCliqueSetUpdateProgress) *grovev1alp
 	return nil
 }
 
-// ReplicaTakesTemplate says that cliques of a replica are to make new pods from the set's
+// replicaTakesTemplate says that cliques of a replica are to make new pods from the set's
 // template as it is now: standalone ones, and members of scaling groups in their copy's turn.
 // With OnDelete all are, for none is replaced.
-func ReplicaTakesTemplate(pcs *grovev1alpha1.PodCliqueSet, replica int32) bool {
+func replicaTakesTemplate(pcs *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	// In Training the template does not change (D14).
 	return pcs.Spec.WorkloadType != grovev1alpha1.WorkloadTypeTraining && (updatesOnDelete(pcs) || IsReplicaInTurn(pcs, replica))
 }
@@ -86,7 +86,7 @@ func ReplicaTakesTemplate(pcs *grovev1alpha1.PodCliqueSet, replica int32) bool {
 // TakesTemplate says so of one clique. group is the object of its scaling group, nil for a
 // standalone clique.
 func TakesTemplate(pcs *grovev1alpha1.PodCliqueSet, clique ExpectedClique, group *grovev1alpha1.PodCliqueScalingGroup) bool {
-	return ReplicaTakesTemplate(pcs, clique.Replica) &&
+	return replicaTakesTemplate(pcs, clique.Replica) &&
 		(updatesOnDelete(pcs) || clique.Group == nil || isCopyInTurn(group, clique.Copy, generationHash(pcs)))
 }
 
@@ -129,6 +129,9 @@ func decideUpdate(s SetSnapshot, replicas []replicaState, status *grovev1alpha1.
 	}
 	var behind []*replicaState
 	for i := range replicas {
+		if replicas[i].updated && isOfAnotherClass(s, &replicas[i]) {
+			replicas[i].updated = false
+		}
 		if !replicas[i].updated {
 			behind = append(behind, &replicas[i])
 		}
@@ -198,6 +201,17 @@ func takeTurns(s SetSnapshot, replicas []replicaState, behind []*replicaState, s
 	return renew(s, next)
 }
 
+// isOfAnotherClass says that a replica has a gang whose pods do not have the set's priority class,
+// though they are of its template: they came one by one, with OnDelete, or to a gang that had none.
+// What cliques ask for by themselves is not compared: in gangs of other schedulers they may differ.
+func isOfAnotherClass(s SetSnapshot, replica *replicaState) bool {
+	if updatesOnDelete(s.Set) || s.Set.Spec.Template.PriorityClassName == "" {
+		return false
+	}
+	_, _, found := otherClass(s, replica)
+	return found
+}
+
 // pick chooses the replica that loses least: one that has no pod on a node, then one that
 // lacks pods, then the first.
 func pick(behind []*replicaState) *replicaState {
@@ -222,20 +236,34 @@ func renew(s SetSnapshot, replica *replicaState) []Event {
 	if replica.restartCause != "" {
 		return nil
 	}
+	was, want, found := otherClass(s, replica)
+	if !found {
+		return nil
+	}
+	replica.raise(fmt.Sprintf("its gangs get priority class %q, and had %q", want, was))
+	return []Event{{corev1.EventTypeNormal, EventReplicaRenewed, fmt.Sprintf("replica %d is made anew (attempt %d): %s", replica.index, replica.attempt, replica.restartCause)}}
+}
+
+// otherClass finds a gang of a replica, in its attempt, that has another priority class than the
+// template gives to it.
+func otherClass(s SetSnapshot, replica *replicaState) (was, want string, found bool) {
 	for _, clique := range replica.cliques {
 		podGang := s.Gangs[clique.Gang]
 		attempt := replica.attempt
 		if clique.Gang != clique.BaseGang {
 			attempt += clique.copyAttempt
 		}
-		want := PriorityClass(s.Set, templatesOf(replica, clique.Gang))
-		if podGang == nil || podGang.DeletionTimestamp != nil || GangAttempt(podGang) != attempt || podGang.Spec.PriorityClassName == want {
+		if podGang == nil || podGang.DeletionTimestamp != nil || GangAttempt(podGang) != attempt {
 			continue
 		}
-		replica.raise(fmt.Sprintf("its gangs get priority class %q, and had %q", want, podGang.Spec.PriorityClassName))
-		return []Event{{corev1.EventTypeNormal, EventReplicaRenewed, fmt.Sprintf("replica %d is made anew (attempt %d): %s", replica.index, replica.attempt, replica.restartCause)}}
+		if want = s.Set.Spec.Template.PriorityClassName; want == "" {
+			want = PriorityClass(s.Set, templatesOf(replica, clique.Gang))
+		}
+		if podGang.Spec.PriorityClassName != want {
+			return podGang.Spec.PriorityClassName, want, true
+		}
 	}
-	return nil
+	return "", "", false
 }
 
 // PriorityClass is the class of a gang: the set's, else that of its pods, which are all the

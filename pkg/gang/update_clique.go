@@ -59,7 +59,7 @@ func observeUpdate(s CliqueSnapshot, pods podsOf, status *grovev1alpha1.PodCliqu
 	old := slices.ContainsFunc(s.Pods, func(pod Pod) bool { return !pod.Stray && pod.TemplateHash != hash })
 	progress := status.UpdateProgress
 	isCurrent := isUpdating(status) && progress.PodTemplateHash == hash
-	if s.Turn.Due && !isCurrent && needsUpdate(pods.current, hash) {
+	if s.Turn.Due && !isCurrent && (needsUpdate(pods.current, hash) || mendsFailure(s, pods.current, status)) {
 		ready := readyIn(pods.current)
 		if isUpdating(status) {
 			// The template has changed once more: what was Ready before the first change counts.
@@ -89,6 +89,21 @@ func isReadyAgain(s CliqueSnapshot, pods podsOf, progress *grovev1alpha1.PodCliq
 func needsUpdate(current podsByIndex, hash string) bool {
 	for pod := range current.all() {
 		if pod.TemplateHash != hash {
+			return true
+		}
+	}
+	return false
+}
+
+// mendsFailure says that the template has changed, and that an index which has failed has no pod to
+// show it: that one is made by the new template, which does not wait for the failures before it.
+func mendsFailure(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus) bool {
+	hash := PodTemplateHash(s.Clique)
+	if ptr.Deref(status.CurrentPodTemplateHash, hash) == hash {
+		return false
+	}
+	for index := range s.Clique.Spec.Replicas {
+		if _, exists := current[index]; !exists && brokenIndex(status, index) != nil {
 			return true
 		}
 	}

@@ -190,6 +190,39 @@ func TestANewTemplateDoesNotWaitForTheBackoffOfTheOld(t *testing.T) {
 	}
 }
 
+// What failed may have no pod by the time that a new template comes: it is replaced by its turn,
+// like a pod that is there and not Ready.
+func TestANewTemplateDoesNotWaitThoughNoPodOfTheOldIsLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		clique *grovev1alpha1.PodClique
+		pods   []Pod
+		turn   CliqueTurn
+		want   []int32
+	}{
+		"its only pod failed":           {inference(1, madeFrom("old"), takes("new"), failedBefore(0, 9, -time.Second)), nil, due, []int32{0}},
+		"the others were made from it":  {inference(2, madeFrom("old"), takes("new"), failedBefore(1, 9, -time.Second)), pods(newPod(0, ready)), due, []int32{1}},
+		"it fails again":                {inference(1, madeFrom("new"), updatedBefore("new"), failedBefore(0, 9, -time.Second)), nil, due, nil},
+		"the template has not changed":  {inference(1, madeFrom("new"), failedBefore(0, 9, -time.Second)), nil, due, nil},
+		"its turn has not come":         {inference(1, madeFrom("old"), failedBefore(0, 9, -time.Second)), nil, CliqueTurn{PodTemplateHash: "new"}, nil},
+		"its first template is changed": {inference(1, madeFrom("old"), takes("new"), failedBefore(0, 1, -time.Second), notCreated), nil, due, []int32{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := snapshotOf(tc.clique, tc.pods)
+			s.Turn = tc.turn
+			d := DecideClique(s, now)
+			for range 3 {
+				if !d.Record {
+					break
+				}
+				s.Clique = s.Clique.DeepCopy()
+				s.Clique.Status = d.Status
+				d = DecideClique(s, now)
+			}
+			expect(t, "made", tc.want, d.Create)
+		})
+	}
+}
+
 func TestWhichCopiesAnUpdateReplaces(t *testing.T) {
 	turn := GroupTurn{Due: true, MaxUnavailable: 1, GenerationHash: "new", TemplateHashes: map[string]string{"set-0-worker": "new"}}
 	one := func(index string, options ...cliqueOption) grovev1alpha1.PodClique {
@@ -396,6 +429,56 @@ func TestAnotherPriorityClassMakesTheReplicaAnew(t *testing.T) {
 			expect(t, "attempt", tc.want, ReplicaAttempt(pcs, 0))
 			if c := meta.FindStatusCondition(status.Conditions, grovev1alpha1.ConditionTypeRestarting); tc.want > 0 && c == nil && name != "not before the gang has followed" {
 				t.Error("nothing tells that the replica is made anew")
+			}
+		})
+	}
+}
+
+// Pods of a gang have its class, though they are of the newest template: with OnDelete, or in a
+// gang that had no pods when the class was changed.
+func TestAGangOfAnotherPriorityClassIsLeftToUpdate(t *testing.T) {
+	gangOf := func(class string, attempt int32) *schedulerv1alpha1.PodGang {
+		return &schedulerv1alpha1.PodGang{
+			ObjectMeta: metav1.ObjectMeta{Name: "set-0", Labels: map[string]string{labels.RestartAttempt: labels.Index(attempt)}},
+			Spec:       schedulerv1alpha1.PodGangSpec{PriorityClassName: class},
+		}
+	}
+	none, pending := isFalse(grovev1alpha1.ReasonPodsFollowTemplate), isTrue(grovev1alpha1.ReasonRollingUpdate)
+	type outcome struct {
+		Attempt, Updated int32
+		Pending          summary
+	}
+	high := func(pcs *grovev1alpha1.PodCliqueSet) { pcs.Spec.Template.PriorityClassName = "high" }
+	onePod := func(pcs *grovev1alpha1.PodCliqueSet) {
+		pcs.Spec.Template.Cliques[0].Spec.PodSpec.PriorityClassName = "high"
+	}
+	tests := map[string]struct {
+		set     setOption
+		options []setOption
+		podGang *schedulerv1alpha1.PodGang
+		want    outcome
+	}{
+		"it is made anew":                        {high, nil, gangOf("low", 0), outcome{1, 0, pending}},
+		"also after OnDelete":                    {high, []setOption{inProgress("new", 0, true), hasEnded}, gangOf("low", 0), outcome{1, 0, pending}},
+		"not with OnDelete":                      {high, []setOption{strategy(grovev1alpha1.UpdateStrategyOnDelete)}, gangOf("low", 0), outcome{0, 1, none}},
+		"not with the same class":                {high, nil, gangOf("high", 0), outcome{0, 1, none}},
+		"not before it has followed the replica": {high, []setOption{replicaAttempt(0, 1)}, gangOf("low", 0), outcome{1, 1, none}},
+		"not by what its pods ask for":           {onePod, nil, gangOf("", 0), outcome{0, 1, none}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pcs := inferenceSet(append([]setOption{template("worker", 1, 1), tc.set}, tc.options...)...)
+			hashed(pcs, "new")
+			s := setOf(pcs, have{"set-0-worker": {readyPods(1), scheduledPods(1), madeFrom("new"), inAttempt(ReplicaAttempt(pcs, 0))}})
+			for _, clique := range s.Cliques {
+				clique.Status.UpdatedReplicas = 1
+			}
+			s.Gangs["set-0"] = tc.podGang
+			status := DecideSet(s, now).Status
+			pcs.Status = status
+			expect(t, "outcome", tc.want, outcome{ReplicaAttempt(pcs, 0), status.UpdatedReplicas, conditionOf(status.Conditions, grovev1alpha1.ConditionTypeUpdatePending)})
+			if again := DecideSet(s, now); again.Changed {
+				t.Errorf("the next pass changes it again (-first +second):\n%s", cmp.Diff(status, again.Status))
 			}
 		})
 	}

@@ -183,7 +183,8 @@ func desiredAttempt(pcs *grovev1alpha1.PodCliqueSet, expected gang.ExpectedCliqu
 // desiredGang is a PodGang as it should be. It references the pods below each clique's
 // minimum: their names follow from the cliques' UIDs. A member that is held keeps what the
 // gang that exists in the same attempt says of it; complete is false when there is none. Its
-// priority class changes with an attempt that an update begins: pods of one gang have the same.
+// priority class changes with an attempt whose cliques all have taken the template: pods of one
+// gang have the same.
 // Its placement follows the topology, but with schedulers that do not change their mind.
 func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan, existing *schedulerv1alpha1.PodGang, topology gang.Topology) (out *schedulerv1alpha1.PodGang, complete bool) {
 	gangLabels := labels.ForReplica(plan.name, pcs.Name, labels.ComponentPodGang, replica)
@@ -203,7 +204,7 @@ func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan,
 		},
 		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: priorityOf(pcs, plan)},
 	}
-	if existing != nil && (gang.GangAttempt(existing) >= plan.attempt || !gang.ReplicaTakesTemplate(pcs, replica)) {
+	if existing != nil && (gang.GangAttempt(existing) >= plan.attempt || !haveTakenTemplate(pcs, plan)) {
 		out.Spec.PriorityClassName = existing.Spec.PriorityClassName
 	}
 	carry(out, pcs)
@@ -225,6 +226,17 @@ func desiredGang(pcs *grovev1alpha1.PodCliqueSet, replica int32, plan *gangPlan,
 	placement.Apply(&out.Spec)
 	nameTopology(out, placement.Name)
 	return out, true
+}
+
+// haveTakenTemplate says that all cliques of a gang make their pods from the template as it is
+// now. Whose turn it is does not: a stage that opens late has its gang when the turn is over.
+func haveTakenTemplate(pcs *grovev1alpha1.PodCliqueSet, plan *gangPlan) bool {
+	for _, member := range plan.members {
+		if gang.PodTemplateHash(member.clique) != gang.TemplateHash(pcs, member.expected.Template.Name) {
+			return false
+		}
+	}
+	return true
 }
 
 func expectedOf(plan *gangPlan) []gang.ExpectedClique {

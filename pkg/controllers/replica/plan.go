@@ -133,11 +133,19 @@ func planService(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have o
 	}
 }
 
+// planGroups makes the scaling groups of a replica, and keeps on them what the template says there.
+// Their size is their own.
 func planGroups(p *plan, pcs *grovev1alpha1.PodCliqueSet, replica int32, have observed) {
 	for i := range pcs.Spec.Template.PodCliqueScalingGroups {
 		want := desiredScalingGroup(pcs, replica, &pcs.Spec.Template.PodCliqueScalingGroups[i])
-		if have.groups[want.Name] == nil {
+		group := have.groups[want.Name]
+		switch {
+		case group == nil:
 			p.create = append(p.create, want)
+		case group.DeletionTimestamp == nil && !maps.Equal(group.Annotations, want.Annotations):
+			updated := group.DeepCopy()
+			updated.Annotations = want.Annotations
+			p.update = append(p.update, updated)
 		}
 	}
 }

@@ -360,6 +360,53 @@ func TestAnUpdateChangesWhatItIsFor(t *testing.T) {
 	expect(t, "observed Service", observedBefore["service"], client.Object(have.services["llm-1"]))
 }
 
+// What the template says on a scaling group is not of its pods: it comes at once, with the size that
+// the group has.
+func TestAScalingGroupFollowsItsAnnotations(t *testing.T) {
+	say := func(annotations map[string]string) setOption {
+		return func(pcs *grovev1alpha1.PodCliqueSet) {
+			pcs.Spec.Template.PodCliqueScalingGroups[0].Annotations = annotations
+		}
+	}
+	tests := map[string]struct {
+		set  *grovev1alpha1.PodCliqueSet
+		want []string
+	}{
+		"the same":        {newSet(say(map[string]string{"group": "kept"})), nil},
+		"another value":   {newSet(say(map[string]string{"group": "changed"})), []string{"llm-1-decode 5 map[group:changed]"}},
+		"one more":        {newSet(say(map[string]string{"group": "kept", "more": "yes"})), []string{"llm-1-decode 5 map[group:kept more:yes]"}},
+		"none any more":   {newSet(say(nil)), []string{"llm-1-decode 5 map[]"}},
+		"a failing set":   {newSet(say(nil), failing), nil},
+		"it is going":     {newSet(say(nil)), nil},
+		"an empty map is": {newSet(say(map[string]string{})), []string{"llm-1-decode 5 map[]"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			have := allOf(t, newSet(), 1)
+			group := have.groups["llm-1-decode"]
+			group.Spec.Replicas = 5
+			if name == "it is going" {
+				have.deleting(group.Name)
+			}
+			before := group.DeepCopy()
+			var got []string
+			for _, obj := range planReplica(tc.set, 1, have).update {
+				if updated, is := obj.(*grovev1alpha1.PodCliqueScalingGroup); is {
+					got = append(got, fmt.Sprint(updated.Name, " ", updated.Spec.Replicas, " ", updated.Annotations))
+					have.groups[updated.Name] = updated
+				}
+			}
+			expect(t, "updates", tc.want, got)
+			expect(t, "observed group", before, group)
+			for _, obj := range planReplica(tc.set, 1, have).update {
+				if _, is := obj.(*grovev1alpha1.PodCliqueScalingGroup); is {
+					t.Error("the next pass changes it again")
+				}
+			}
+		})
+	}
+}
+
 func TestAgree(t *testing.T) {
 	tests := map[string]struct {
 		current *grovev1alpha1.PodCliqueSet

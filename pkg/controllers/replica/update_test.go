@@ -112,3 +112,38 @@ func TestAGangKeepsItsPriorityClassForTheAttempt(t *testing.T) {
 		})
 	}
 }
+
+// A gang takes the class with its cliques' template, whoever has the turn by then: a stage may
+// open, or the write of the gang be tried again, when the turn of its replica is over.
+func TestAGangThatComesLateHasThePriorityClassOfItsCliques(t *testing.T) {
+	tests := map[string]struct {
+		set     []setOption
+		prepare func(observed)
+		want    string
+	}{
+		"its cliques have taken the template": {[]setOption{changed, turnOf(0), attemptOf(1, 1)}, func(have observed) {
+			for _, clique := range have.cliques {
+				clique.Labels[labels.PodTemplateHash], clique.Spec.Attempt = "new", 1
+			}
+		}, "low"},
+		"one of them has not": {[]setOption{changed, turnOf(0), attemptOf(1, 1)}, func(have observed) {
+			for _, clique := range have.cliques {
+				clique.Spec.Attempt = 1
+			}
+			have.cliques["llm-1-router"].Labels[labels.PodTemplateHash] = "new"
+		}, "high"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			have := allOf(t, newSet(), 1)
+			tc.prepare(have)
+			var got string
+			for _, obj := range planReplica(newSet(tc.set...), 1, have).update {
+				if podGang, is := obj.(*schedulerv1alpha1.PodGang); is && podGang.Name == "llm-1" {
+					got = podGang.Spec.PriorityClassName
+				}
+			}
+			expect(t, "class", tc.want, got)
+		})
+	}
+}

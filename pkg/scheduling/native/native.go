@@ -62,8 +62,10 @@ func (*Backend) PreparePod(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang) 
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(groupName(podGang))}
 }
 
-// PrepareSurplus does nothing: such a pod is placed alone (D23).
-func (*Backend) PrepareSurplus(*corev1.Pod, *schedulerv1alpha1.PodGang) {}
+// PrepareSurplus gives a pod the priority class of the gang alone: it is placed by itself (D23).
+func (*Backend) PrepareSurplus(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang) {
+	pod.Spec.PriorityClassName = podGang.Spec.PriorityClassName
+}
 
 // Sync creates the group of the gang's attempt, or changes what it has to hold at least, and
 // deletes those of earlier attempts. One of a later attempt is another leader's, who knows

@@ -114,6 +114,14 @@ func TestPreparePodPutsAPodIntoTheGroup(t *testing.T) {
 	}}, pod)
 }
 
+// The set may have another class by now, which comes to a gang with its next attempt: the pods above
+// the minimum have the same as the others.
+func TestPrepareSurplusGivesAPodTheClassOfItsGang(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{PriorityClassName: "newer"}}
+	New(nil, true).PrepareSurplus(pod, newGang(nil))
+	expect(t, "pod", &corev1.Pod{Spec: corev1.PodSpec{PriorityClassName: "high"}}, pod)
+}
+
 func groupWith(conditions ...metav1.Condition) *schedulingv1beta1.PodGroup {
 	return &schedulingv1beta1.PodGroup{Status: schedulingv1beta1.PodGroupStatus{Conditions: conditions}}
 }
