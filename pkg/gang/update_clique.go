@@ -97,13 +97,13 @@ func needsUpdate(current podsByIndex, hash string) bool {
 
 // mendsFailure says that the template has changed, and that an index which has failed has no pod to
 // show it: that one is made by the new template, which does not wait for the failures before it.
-func mendsFailure(s CliqueSnapshot, current map[int32]Pod, status *grovev1alpha1.PodCliqueStatus) bool {
+func mendsFailure(s CliqueSnapshot, current podsByIndex, status *grovev1alpha1.PodCliqueStatus) bool {
 	hash := PodTemplateHash(s.Clique)
 	if ptr.Deref(status.CurrentPodTemplateHash, hash) == hash {
 		return false
 	}
 	for index := range s.Clique.Spec.Replicas {
-		if _, exists := current[index]; !exists && brokenIndex(status, index) != nil {
+		if current.at(index) == nil && brokenIndex(status, index) != nil {
 			return true
 		}
 	}

@@ -55,7 +55,7 @@ func schedulingMutants() map[string]mutant {
 			file: gang + "replacement.go", old: "(index >= need && !awake)", new: "(index < 0 && !awake)",
 		},
 		"scheduling: a replacement waits for pods of a PodGang that was deleted": {
-			file: sched + "native/native.go", old: "gang.MembersNeeded(podGang, nil).Members-outside(members, name)", new: "gang.MembersNeeded(podGang, nil)-0*outside(members, name)",
+			file: sched + "native/native.go", old: "gang.MembersNeeded(podGang, nil).Members-outside(members, name)", new: "gang.MembersNeeded(podGang, nil).Members-0*outside(members, name)",
 		},
 		"scheduling: pods of a PodGang that was deleted have no place": {
 			file: sched + "native/native.go", old: "(all > 0 && outside(members, group.Name) >= all)", new: "(all < 0 && outside(members, group.Name) >= all)",
