@@ -63,6 +63,9 @@ func schedulingMutants() map[string]mutant {
 		"scheduling: KAI is not told whose pods are left of a PodGang that was deleted": {
 			file: sched + "kai/kai.go", old: "group == \"\" || group == groupName(podGang)", new: "true || group == groupName(podGang)",
 		},
+		"scheduling: a pod above the minimum has a newer class than its gang": {
+			file: sched + "native/native.go", old: "PrepareSurplus(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang) {\n	pod.Spec", new: "PrepareSurplus(pod *corev1.Pod, podGang *schedulerv1alpha1.PodGang) {\n	pod = pod.DeepCopy()\n	pod.Spec",
+		},
 		"scheduling: members that differ are a scheduler's fault": {
 			file: sched + "native/explain.go", old: "	case says(\"all pods in a single pod group should have the same\"):\n		return schedulerv1alpha1.ReasonMemberMismatch\n", new: "",
 		},

@@ -16,6 +16,18 @@ func updateMutants() map[string]mutant {
 		"update: it ends before the new pods are Ready": {
 			file: gang + "update_clique.go", old: "(!old && isReadyAgain(s, pods, progress))", new: "!old",
 		},
+		"update: a failure without a pod waits for its back-off": {
+			file: gang + "update_clique.go", old: " || mendsFailure(s, pods.current, status))", new: ")",
+		},
+		"update: a gang of another class is up to date": {
+			file: gang + "update.go", old: "replicas[i].updated && isOfAnotherClass(s, &replicas[i])", new: "replicas[i].updated && isOfAnotherClass(s, &replicas[i]) && false",
+		},
+		"update: a gang that comes late has the class of before": {
+			file: ctrl + "replica/desired.go", old: "!haveTakenTemplate(pcs, plan)", new: "!gang.IsReplicaInTurn(pcs, replica)",
+		},
+		"update: annotations of a scaling group stay": {
+			file: ctrl + "replica/plan.go", old: "!maps.Equal(group.Annotations, want.Annotations)", new: "false",
+		},
 		"update: it ends while an old pod is left": {
 			file: gang + "update_clique.go", old: "(!old && isReadyAgain(s, pods, progress))", new: "isReadyAgain(s, pods, progress)",
 		},
