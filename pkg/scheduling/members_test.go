@@ -74,14 +74,18 @@ func TestUnplacedHasTheWordsAboutTheFirstPodThatWaits(t *testing.T) {
 		pods []*corev1.Pod
 		want []schedulerv1alpha1.UnschedulableExplanation
 	}{
-		"none":                      {},
-		"nothing is said":           {pods: []*corev1.Pod{newPod("a")}},
-		"no room":                   {pods: []*corev1.Pod{newPod("a"), newPod("b", says("Unschedulable", "0/4"))}, want: why("NotEnoughResources", "pod b: 0/4")},
-		"the scheduler fails":       {pods: []*corev1.Pod{newPod("a", says("SchedulerError", "boom"))}, want: why("SchedulerError", "pod a: boom")},
-		"it has a node by now":      {pods: []*corev1.Pod{newPod("a", says("Unschedulable", "0/4"), onNode)}},
-		"it is held by a gate":      {pods: []*corev1.Pod{newPod("a", says("SchedulingGated", "gated"), gated)}},
-		"it was held by a gate":     {pods: []*corev1.Pod{newPod("a", says("SchedulingGated", "gated")), newPod("b", says("Unschedulable", "0/4"))}, want: why("NotEnoughResources", "pod b: 0/4")},
-		"the first one's words":     {pods: []*corev1.Pod{newPod("a", says("Unschedulable", "A")), newPod("b", says("Unschedulable", "B"))}, want: why("NotEnoughResources", "pod a: A")},
+		"none":                  {},
+		"nothing is said":       {pods: []*corev1.Pod{newPod("a")}},
+		"no room":               {pods: []*corev1.Pod{newPod("a"), newPod("b", says("Unschedulable", "0/4"))}, want: why("NotEnoughResources", "pod b: 0/4")},
+		"the scheduler fails":   {pods: []*corev1.Pod{newPod("a", says("SchedulerError", "boom"))}, want: why("SchedulerError", "pod a: boom")},
+		"it has a node by now":  {pods: []*corev1.Pod{newPod("a", says("Unschedulable", "0/4"), onNode)}},
+		"it is held by a gate":  {pods: []*corev1.Pod{newPod("a", says("SchedulingGated", "gated"), gated)}},
+		"it was held by a gate": {pods: []*corev1.Pod{newPod("a", says("SchedulingGated", "gated")), newPod("b", says("Unschedulable", "0/4"))}, want: why("NotEnoughResources", "pod b: 0/4")},
+		"the first one's words": {pods: []*corev1.Pod{newPod("a", says("Unschedulable", "A")), newPod("b", says("Unschedulable", "B"))}, want: why("NotEnoughResources", "pod a: A")},
+		"who is told of nodes first": {
+			pods: []*corev1.Pod{newPod("a", says("Unschedulable", "minCount (2) cannot be satisfied: 0 scheduled, 1 remaining")), newPod("b", says("Unschedulable", "0/4 nodes are available: 4 full."))},
+			want: why("NotEnoughResources", "pod b: 0/4 nodes are available: 4 full."),
+		},
 		"one behind those that run": {pods: []*corev1.Pod{newPod("a", onNode), newPod("b", says("Unschedulable", "B"))}, want: why("NotEnoughResources", "pod b: B")},
 	}
 	for name, tc := range tests {

@@ -22,7 +22,13 @@ func schedulingMutants() map[string]mutant {
 			file: sched + "none/none.go", old: `{"metadata":{"uid":%q},"spec"`, new: `{"metadata":{"labels":{"uid":%q}},"spec"`,
 		},
 		"scheduling: gated pods are explained by what is said of them": {
-			file: sched + "members.go", old: " || c.Reason == corev1.PodReasonSchedulingGated {", new: " {",
+			file: sched + "members.go", old: " && c.Reason != corev1.PodReasonSchedulingGated {", new: " {",
+		},
+		"scheduling: it is not told what the nodes lack": {
+			file: sched + "native/explain.go", old: "missing != \"\" && ", new: "missing == \"\" && ",
+		},
+		"scheduling: a pod that waits with its gang hides what another lacks": {
+			file: sched + "members.go", old: "; missing != \"\" {", new: "; missing == \"-\" {",
 		},
 		"scheduling: every name of a scheduler is Kubernetes' own": {
 			file: sched + "backends.go", old: "	if backend, ok := b.ByScheduler[schedulerName]; ok {", new: "	if backend, ok := b.ByScheduler[corev1.DefaultSchedulerName]; ok {",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +14,7 @@ import (
 
 	schedulerv1alpha1 "github.com/copse-dev/copse/pkg/apis/scheduler/v1alpha1"
 	"github.com/copse-dev/copse/pkg/gang"
+	"github.com/copse-dev/copse/pkg/scheduling"
 )
 
 // IsScheduled says that a group was scheduled once; the scheduler never takes it back.
@@ -22,13 +24,18 @@ func IsScheduled(group *schedulingv1beta1.PodGroup) bool {
 
 // Explain says why a group is not scheduled, in the scheduler's words; empty when it is, or
 // the scheduler has said nothing. kube-scheduler has two reasons, and says the rest in the
-// text (pkg/scheduler/schedule_one_podgroup.go of Kubernetes 1.37).
-func Explain(group *schedulingv1beta1.PodGroup) []schedulerv1alpha1.UnschedulableExplanation {
+// text (pkg/scheduler/schedule_one_podgroup.go of Kubernetes 1.37): of a group how many pods
+// have found no node, and of one of them what the nodes lack.
+func Explain(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) []schedulerv1alpha1.UnschedulableExplanation {
 	condition := meta.FindStatusCondition(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
 	if condition == nil || condition.Status == metav1.ConditionTrue {
 		return nil
 	}
-	return []schedulerv1alpha1.UnschedulableExplanation{{Reason: reasonOf(group, condition), Message: condition.Message}}
+	why := schedulerv1alpha1.UnschedulableExplanation{Reason: reasonOf(group, condition), Message: condition.Message}
+	if missing := scheduling.Missing(pods); missing != "" && why.Reason == schedulerv1alpha1.ReasonNotEnoughResources {
+		why.Message += "; " + missing
+	}
+	return []schedulerv1alpha1.UnschedulableExplanation{why}
 }
 
 func reasonOf(group *schedulingv1beta1.PodGroup, condition *metav1.Condition) string {

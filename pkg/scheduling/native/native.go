@@ -165,13 +165,16 @@ func (b *Backend) Observe(ctx context.Context, podGang *schedulerv1alpha1.PodGan
 	if err != nil {
 		return scheduling.Observation{}, fmt.Errorf("read PodGroup %s: %w", groupName(podGang), err)
 	}
-	out := scheduling.Observation{Scheduled: IsScheduled(group), Why: Explain(group)}
-	if len(out.Why) > 0 || (out.Scheduled && !hasTopology(group)) {
+	out := scheduling.Observation{Scheduled: IsScheduled(group)}
+	if out.Scheduled && !hasTopology(group) {
 		return out, nil
 	}
 	members, err := scheduling.Members(ctx, b.client, podGang)
 	if err != nil {
 		return scheduling.Observation{}, err
+	}
+	if out.Why = Explain(group, members); len(out.Why) > 0 {
+		return out, nil
 	}
 	out.Gated = scheduling.Gated(members)
 	if out.Scheduled {

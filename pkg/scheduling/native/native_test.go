@@ -195,7 +195,7 @@ func TestObservation(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			expect(t, "observation", tc.want, scheduling.Observation{Scheduled: IsScheduled(tc.group), Why: Explain(tc.group)})
+			expect(t, "observation", tc.want, scheduling.Observation{Scheduled: IsScheduled(tc.group), Why: Explain(tc.group, nil)})
 		})
 	}
 }
@@ -509,6 +509,43 @@ func TestObserveReadsTheGroupOfTheAttempt(t *testing.T) {
 }
 
 // The scheduler knows one level of a group, which is required; with the feature gate off none.
+// Of a gang the scheduler says that it does not fit, and of one of its pods why.
+func TestWhatIsMissingIsTold(t *testing.T) {
+	const short, full = "minCount (4) cannot be satisfied: 0 scheduled, 3 remaining", "0/8 nodes are available: 8 Insufficient nvidia.com/gpu."
+	waits := func(name, message string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Status: corev1.PodStatus{
+			Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message}},
+		}}
+	}
+	says := func(reason, message string) *schedulingv1beta1.PodGroup {
+		return groupOf(nil, func(g *schedulingv1beta1.PodGroup) {
+			g.Status.Conditions = []metav1.Condition{{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+		})
+	}
+	const unschedulable = schedulingv1beta1.PodGroupReasonUnschedulable
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		want    []schedulerv1alpha1.UnschedulableExplanation
+	}{
+		"of one pod": {
+			[]client.Object{says(unschedulable, short), waits("leader", short), waits("a", full), waits("b", short)},
+			why(schedulerv1alpha1.ReasonNotEnoughResources, short+"; pod a: "+full),
+		},
+		"of none": {[]client.Object{says(unschedulable, short), waits("leader", short)}, why(schedulerv1alpha1.ReasonNotEnoughResources, short)},
+		"where nothing is missing": {
+			[]client.Object{says(schedulingv1beta1.PodGroupReasonSchedulerError, "boom"), waits("a", full)}, why(schedulerv1alpha1.ReasonSchedulerError, "boom"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := New(newClient(t, interceptor.Funcs{}, tc.objects...), true).Observe(t.Context(), newGang(withMembers))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "observation", scheduling.Observation{Why: tc.want}, got)
+		})
+	}
+}
+
 func TestAGroupHasTheTopologyOfItsGang(t *testing.T) {
 	packed := func(key string) func(*schedulerv1alpha1.PodGang) {
 		return func(g *schedulerv1alpha1.PodGang) {

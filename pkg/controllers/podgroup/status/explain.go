@@ -46,7 +46,7 @@ func explain(s Snapshot, c counts) []schedulerv1alpha1.UnschedulableExplanation 
 		return s.groupMissing()
 	}
 	if inGroup {
-		if why := native.Explain(s.Native); len(why) > 0 {
+		if why := native.Explain(s.Native, waitingPods(s)); len(why) > 0 {
 			return s.withRequests(why)
 		}
 	}

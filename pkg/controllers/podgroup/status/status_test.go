@@ -29,6 +29,10 @@ func loose(p *corev1.Pod)       { p.Spec.SchedulingGroup = nil }
 func refused(p *corev1.Pod) {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "no room"}}
 }
+func lacks(p *corev1.Pod) {
+	refused(p)
+	p.Status.Conditions[0].Message = "0/4 nodes are available: 4 full."
+}
 
 // pod of the group pg that waits and asks for one CPU.
 func pod(options ...podOption) *corev1.Pod {
@@ -297,6 +301,10 @@ func TestWhyPodsWaitBesideOneThatIsNotInTheSchedulersGroup(t *testing.T) {
 		"it does not fit": {
 			[]*corev1.Pod{pod(loose, running), pod(), pod()}, func(s *Snapshot) { s.Native = nativeGroup(2, says(metav1.ConditionFalse, "the gang does not fit")) },
 			"NotEnoughResources", "the gang does not fit",
+		},
+		"it does not fit, and of one pod it is told why": {
+			[]*corev1.Pod{pod(loose, running), pod(refused), pod(lacks)}, func(s *Snapshot) { s.Native = nativeGroup(2, says(metav1.ConditionFalse, "the gang does not fit")) },
+			"NotEnoughResources", "the gang does not fit; pod pod: 0/4 nodes are available: 4 full.",
 		},
 		"the one from before waits alone": {
 			[]*corev1.Pod{pod(loose, refused), pod(running)}, func(s *Snapshot) { s.Native = nativeGroup(2) },
