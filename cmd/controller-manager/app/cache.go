@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/copse-dev/copse/pkg/labels"
+	"github.com/copse-dev/copse/pkg/podgrouper"
 )
 
 // cacheOptions keep in memory what the controllers use: of pods, Services, ConfigMaps,
@@ -53,6 +54,7 @@ func stripPod(obj any) (any, error) {
 			UID:                        pod.UID,
 			ResourceVersion:            pod.ResourceVersion,
 			Labels:                     ourLabels(pod.Labels),
+			Annotations:                groupOf(pod.Annotations),
 			OwnerReferences:            pod.OwnerReferences,
 			CreationTimestamp:          pod.CreationTimestamp,
 			DeletionTimestamp:          pod.DeletionTimestamp,
@@ -62,6 +64,7 @@ func stripPod(obj any) (any, error) {
 		Spec: corev1.PodSpec{
 			NodeName:        pod.Spec.NodeName,
 			SchedulingGates: pod.Spec.SchedulingGates,
+			SchedulingGroup: pod.Spec.SchedulingGroup,
 		},
 		Status: corev1.PodStatus{
 			Phase:                 pod.Status.Phase,
@@ -104,6 +107,16 @@ func ourLabels(all map[string]string) map[string]string {
 		}
 	}
 	return out
+}
+
+// groupOf is what says which group of KAI a pod has joined: back ends ask, and else take it for a pod
+// of no group.
+func groupOf(annotations map[string]string) map[string]string {
+	group, given := annotations[podgrouper.PodGroupAnnotation]
+	if !given {
+		return nil
+	}
+	return map[string]string{podgrouper.PodGroupAnnotation: group}
 }
 
 // readConditions are whether a pod is ready, and why it has no node.
