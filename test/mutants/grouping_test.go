@@ -77,7 +77,7 @@ func groupingMutants() map[string]mutant {
 			file: podGroup + "status/explain.go", old: "inGroup && s.Native != nil && c.loose > 0", new: "inGroup && s.Native != nil && !native.IsScheduled(s.Native) && c.loose > 0",
 		},
 		"grouping: a replacement waits for pods from before that succeeded": {
-			file: podGroup + "native.go", old: "pod.Status.Phase == corev1.PodSucceeded || (pod.Del", new: "(pod.Del",
+			file: podGroup + "stray.go", old: "pod.Status.Phase == corev1.PodSucceeded || (pod.Del", new: "(pod.Del",
 		},
 		"grouping: a queue that was set on KAI's copy is lost": {
 			file: podGroup + "kai.go", old: "		asked.Queue = live.Spec.Queue\n", new: "",
