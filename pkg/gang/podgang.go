@@ -139,6 +139,8 @@ func IsTold(podGang *schedulerv1alpha1.PodGang) bool {
 // Needed is how many members of a gang have to have a node at once.
 type Needed struct {
 	Members int32
+	// Left is how many members have not finished.
+	Left int32
 	// Raise says that a lower minimum was that of fewer cliques, others being scaled to 0. The
 	// minimum of a gang that has finished in part stays low.
 	Raise bool
@@ -161,7 +163,7 @@ func MembersNeeded(podGang *schedulerv1alpha1.PodGang, cliques map[string]*grove
 		waits = waits || clique.Status.ScheduledReplicas < clique.Status.Replicas
 		left -= int32(completedOf(&clique.Status).CountBelow(group.MinReplicas))
 	}
-	out := Needed{Members: all, Raise: left == all}
+	out := Needed{Members: all, Left: left, Raise: left == all}
 	if waits && WasScheduled(podGang) {
 		out.Members = max(left, min(all, 1))
 	}

@@ -276,25 +276,25 @@ func TestMembersNeeded(t *testing.T) {
 		cliques cliques
 		want    Needed
 	}{
-		"before it was scheduled":              {newGang(nil), cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3}},
-		"a pod waits, and none has finished":   {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3, Raise: true}},
-		"a pod waits, and one has finished":    {scheduledOnce, cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 2}},
-		"one of the other clique has finished": {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1, completed("0"))}, Needed{Members: 2}},
-		"who has finished was no member":       {scheduledOnce, cliques{"a": waiting(completed("2")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3, Raise: true}},
-		"nobody waits":                         {scheduledOnce, cliques{"a": member(2, 2, 2, 2, 2, completed("0")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3}},
-		"others will come back":                {scheduledOnce, cliques{"a": member(2, 2, 1, 0, 0), "b": member(1, 1, 0, 0, 0)}, Needed{Members: 3, Raise: true}},
+		"before it was scheduled":              {newGang(nil), cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3, Left: 2}},
+		"a pod waits, and none has finished":   {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3, Left: 3, Raise: true}},
+		"a pod waits, and one has finished":    {scheduledOnce, cliques{"a": waiting(completed("0")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 2, Left: 2}},
+		"one of the other clique has finished": {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 1, 1, completed("0"))}, Needed{Members: 2, Left: 2}},
+		"who has finished was no member":       {scheduledOnce, cliques{"a": waiting(completed("2")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3, Left: 3, Raise: true}},
+		"nobody waits":                         {scheduledOnce, cliques{"a": member(2, 2, 2, 2, 2, completed("0")), "b": member(1, 1, 1, 1, 1)}, Needed{Members: 3, Left: 2}},
+		"others will come back":                {scheduledOnce, cliques{"a": member(2, 2, 1, 0, 0), "b": member(1, 1, 0, 0, 0)}, Needed{Members: 3, Left: 3, Raise: true}},
 		"all but a surplus pod have finished":  {scheduledOnce, cliques{"a": waiting(completed("0-1")), "b": member(1, 1, 1, 1, 1, completed("0"))}, Needed{Members: 1}},
-		"a clique of the attempt before":       {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 0, 1, completed("0"), attempt(1))}, Needed{Members: 3, Raise: true}},
-		"a clique that is not there":           {scheduledOnce, cliques{"a": waiting(completed("1"))}, Needed{Members: 2}},
+		"a clique of the attempt before":       {scheduledOnce, cliques{"a": waiting(), "b": member(1, 1, 1, 0, 1, completed("0"), attempt(1))}, Needed{Members: 3, Left: 3, Raise: true}},
+		"a clique that is not there":           {scheduledOnce, cliques{"a": waiting(completed("1"))}, Needed{Members: 2, Left: 2}},
 		"a clique is scaled to 0": {
-			newGang(func(g *schedulerv1alpha1.PodGang) { g.Spec.PodGroups[0].MinReplicas = 0 }), cliques{"b": member(1, 1, 1, 1, 1)}, Needed{Members: 1, Raise: true},
+			newGang(func(g *schedulerv1alpha1.PodGang) { g.Spec.PodGroups[0].MinReplicas = 0 }), cliques{"b": member(1, 1, 1, 1, 1)}, Needed{Members: 1, Left: 1, Raise: true},
 		},
 		"the gang of a later attempt has it anew": {
 			newGang(func(g *schedulerv1alpha1.PodGang) {
 				gangCondition(g, schedulerv1alpha1.PodGangConditionScheduled, metav1.ConditionTrue)
 				g.Labels[labels.RestartAttempt] = "1"
 			}),
-			cliques{"a": waiting(inAttempt(1), completed("0")), "b": member(1, 1, 1, 1, 1, inAttempt(1))}, Needed{Members: 3},
+			cliques{"a": waiting(inAttempt(1), completed("0")), "b": member(1, 1, 1, 1, 1, inAttempt(1))}, Needed{Members: 3, Left: 2},
 		},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, "needed", tc.want, MembersNeeded(tc.podGang, tc.cliques)) })

@@ -45,6 +45,9 @@ func schedulingMutants() map[string]mutant {
 		"scheduling: cliques that come back from 0 are placed pod by pod": {
 			file: sched + "native/native.go", old: "policy.MinCount < needed.Members && needed.Raise", new: "policy.MinCount < 0 && needed.Raise",
 		},
+		"scheduling: a replacement waits for pods that have finished outside its group": {
+			file: sched + "native/native.go", old: "return !isIn(pod, name) && !hasEnded(pod)", new: "return !isIn(pod, name) && pod.Status.Phase != corev1.PodRunning",
+		},
 		"scheduling: pods outside a group are waited for when the others come back": {
 			file: sched + "native/native.go", old: " || raises(current, needed) {", new: " {",
 		},
@@ -61,10 +64,10 @@ func schedulingMutants() map[string]mutant {
 			file: gang + "replacement.go", old: "(index >= need && !awake)", new: "(index < 0 && !awake)",
 		},
 		"scheduling: a replacement waits for pods of a PodGang that was deleted": {
-			file: sched + "native/native.go", old: "gang.MembersNeeded(podGang, nil).Members-outside(members, name)", new: "gang.MembersNeeded(podGang, nil).Members-0*outside(members, name)",
+			file: sched + "native/native.go", old: "return !isIn(pod, name) && !hasEnded(pod)", new: "return false",
 		},
 		"scheduling: pods of a PodGang that was deleted have no place": {
-			file: sched + "native/native.go", old: "(all > 0 && outside(members, group.Name) >= all)", new: "(all < 0 && outside(members, group.Name) >= all)",
+			file: sched + "native/native.go", old: "(all > 0 && placed >= all)", new: "(all < 0 && placed >= all)",
 		},
 		"scheduling: KAI is not told whose pods are left of a PodGang that was deleted": {
 			file: sched + "kai/kai.go", old: "group == \"\" || group == groupName(podGang)", new: "true || group == groupName(podGang)",

@@ -94,12 +94,12 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 	if needed.Members < 1 {
 		return nil
 	}
-	if current == nil || (gang.WasScheduled(podGang) && !IsScheduled(current)) || raises(current, needed) {
+	if current == nil || !IsScheduled(current) || raises(current, needed) {
 		members, err := scheduling.Members(ctx, b.client, podGang)
 		if err != nil {
 			return err
 		}
-		needed.Members = max(min(needed.Members, gang.MembersNeeded(podGang, nil).Members-outside(members, name)), 1)
+		needed.Members = max(min(needed.Members, needed.Left-count(members, func(pod *corev1.Pod) bool { return !isIn(pod, name) && !hasEnded(pod) })), 1)
 	}
 	if current != nil {
 		return b.setMinimum(ctx, current, needed)
@@ -111,13 +111,23 @@ func (b *Backend) Sync(ctx context.Context, podGang *schedulerv1alpha1.PodGang, 
 	return nil
 }
 
-// outside counts the pods that have a node and are not in the gang's group: they are from
-// before somebody deleted the PodGang, or before the cluster scheduled gangs. They keep their
-// places, and can join no group, so that nobody is to wait for them.
-func outside(members []*corev1.Pod, name string) int32 {
+// isIn says that a pod is in a group. Those of a gang that are not are from before somebody
+// deleted its PodGang, or before the cluster scheduled gangs. They keep their places, and can
+// join no group, so that nobody is to wait for them.
+func isIn(pod *corev1.Pod, group string) bool {
+	return pod.Spec.SchedulingGroup != nil && ptr.Deref(pod.Spec.SchedulingGroup.PodGroupName, "") == group
+}
+
+// hasEnded says that a pod has finished, and is needed no more, or has failed, so that another
+// one takes its place.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func count(pods []*corev1.Pod, is func(*corev1.Pod) bool) int32 {
 	var n int32
-	for _, pod := range members {
-		if group := pod.Spec.SchedulingGroup; pod.Spec.NodeName != "" && (group == nil || ptr.Deref(group.PodGroupName, "") != name) {
+	for _, pod := range pods {
+		if is(pod) {
 			n++
 		}
 	}
@@ -182,7 +192,8 @@ func (b *Backend) Observe(ctx context.Context, podGang *schedulerv1alpha1.PodGan
 	}
 	// The scheduler never speaks of a group that nobody joins.
 	all := gang.MembersNeeded(podGang, nil).Members
-	out.Scheduled = out.Scheduled || (all > 0 && outside(members, group.Name) >= all)
+	placed := count(members, func(pod *corev1.Pod) bool { return !isIn(pod, group.Name) && pod.Spec.NodeName != "" })
+	out.Scheduled = out.Scheduled || (all > 0 && placed >= all)
 	return out, nil
 }
 

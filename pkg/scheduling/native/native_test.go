@@ -275,12 +275,12 @@ func TestSync(t *testing.T) {
 					return errors.New("groups are not updated")
 				},
 			}, tc.groups...)
-			if err := New(c, true).Sync(t.Context(), newGang(nil), gang.Needed{Members: 4}); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(nil), gang.Needed{Members: 4, Left: 4}); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes", tc.wantWrites, writes)
 			writes = nil
-			if err := New(c, true).Sync(t.Context(), newGang(nil), gang.Needed{Members: 4}); err != nil {
+			if err := New(c, true).Sync(t.Context(), newGang(nil), gang.Needed{Members: 4, Left: 4}); err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "writes when nothing has changed", []string(nil), writes)
@@ -306,9 +306,9 @@ func TestTheMinimumIsLoweredAndRaisedForCliquesThatComeBack(t *testing.T) {
 		needed           gang.Needed
 		minimum, patches int32
 	}{
-		{gang.Needed{Members: 4}, 4, 0}, {gang.Needed{Members: 2}, 2, 1}, {gang.Needed{Members: 2, Raise: true}, 2, 1},
-		{gang.Needed{Members: 4}, 2, 1}, {gang.Needed{Members: 1, Raise: true}, 1, 2},
-		{gang.Needed{Members: 4, Raise: true}, 4, 3}, {gang.Needed{Raise: true}, 4, 3},
+		{gang.Needed{Members: 4, Left: 4}, 4, 0}, {gang.Needed{Members: 2, Left: 2}, 2, 1}, {gang.Needed{Members: 2, Left: 2, Raise: true}, 2, 1},
+		{gang.Needed{Members: 4, Left: 4}, 2, 1}, {gang.Needed{Members: 1, Left: 1, Raise: true}, 1, 2},
+		{gang.Needed{Members: 4, Left: 4, Raise: true}, 4, 3}, {gang.Needed{Raise: true}, 4, 3},
 	} {
 		if err := New(c, true).Sync(t.Context(), newGang(nil), step.needed); err != nil {
 			t.Fatal(err)
@@ -349,6 +349,11 @@ func TestPodsThatRunOutsideTheGroupAreNotWaitedFor(t *testing.T) {
 		pod.Spec.NodeName = ""
 		return pod
 	}
+	ended := func(name string) *corev1.Pod {
+		pod := running(name, "former")
+		pod.Status.Phase = corev1.PodSucceeded
+		return pod
+	}
 	own := groupName(newGang(nil))
 	placed := func(g *schedulingv1beta1.PodGroup) {
 		g.Status.Conditions = []metav1.Condition{{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue}}
@@ -362,17 +367,20 @@ func TestPodsThatRunOutsideTheGroupAreNotWaitedFor(t *testing.T) {
 		// placed says that the gang counts as placed.
 		placed bool
 	}{
-		"none runs":                          {withMembers, nil, gang.Needed{Members: 4}, 4, false},
-		"some run in the former one's group": {withMembers, []client.Object{running("a", "former"), running("b", "former")}, gang.Needed{Members: 4}, 2, false},
-		"some run in none":                   {withMembers, []client.Object{running("a", ""), running("b", "")}, gang.Needed{Members: 4}, 2, false},
-		"all run":                            {withMembers, []client.Object{running("leader", ""), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4}, 1, true},
-		"its own are waited for":             {withMembers, []client.Object{running("a", own), running("b", own)}, gang.Needed{Members: 4}, 4, false},
-		"one that has no node may join":      {withMembers, []client.Object{waits("a"), running("b", "former")}, gang.Needed{Members: 4}, 3, false},
-		"a finished one counts once":         {wasScheduled, []client.Object{running("a", "former"), running("b", "former")}, gang.Needed{Members: 3}, 2, false},
-		"they came to run later":             {wasScheduled, []client.Object{groupOf(nil), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4}, 1, false},
-		"the group has been placed":          {wasScheduled, []client.Object{groupOf(nil, placed), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4}, 4, true},
-		"cliques have come back":             {wasScheduled, []client.Object{groupOf(nil, placed, lower), running("a", own), running("b", own)}, gang.Needed{Members: 4, Raise: true}, 4, true},
-		"none has come back":                 {wasScheduled, []client.Object{groupOf(nil, placed, lower), running("a", "former"), running("b", "former")}, gang.Needed{Members: 4, Raise: true}, 2, true},
+		"none runs":                          {withMembers, nil, gang.Needed{Members: 4, Left: 4}, 4, false},
+		"some run in the former one's group": {withMembers, []client.Object{running("a", "former"), running("b", "former")}, gang.Needed{Members: 4, Left: 4}, 2, false},
+		"some run in none":                   {withMembers, []client.Object{running("a", ""), running("b", "")}, gang.Needed{Members: 4, Left: 4}, 2, false},
+		"all run":                            {withMembers, []client.Object{running("leader", ""), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4, Left: 4}, 1, true},
+		"its own are waited for":             {withMembers, []client.Object{running("a", own), running("b", own)}, gang.Needed{Members: 4, Left: 4}, 4, false},
+		"one that waits can join no other":   {withMembers, []client.Object{waits("a"), running("b", "former")}, gang.Needed{Members: 4, Left: 4}, 2, false},
+		"a finished one is gone":             {wasScheduled, []client.Object{running("a", "former"), running("b", "former")}, gang.Needed{Members: 3, Left: 3}, 1, false},
+		"a finished one is there":            {wasScheduled, []client.Object{ended("a"), running("b", "former")}, gang.Needed{Members: 3, Left: 3}, 2, false},
+		"of a gang that was not placed":      {withMembers, []client.Object{running("a", "former"), running("b", "former")}, gang.Needed{Members: 4, Left: 3}, 1, false},
+		"they came to run before it was":     {withMembers, []client.Object{groupOf(nil), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4, Left: 4}, 1, false},
+		"they came to run later":             {wasScheduled, []client.Object{groupOf(nil), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4, Left: 4}, 1, false},
+		"the group has been placed":          {wasScheduled, []client.Object{groupOf(nil, placed), running("a", "former"), running("b", "former"), running("c", "former")}, gang.Needed{Members: 4, Left: 4}, 4, true},
+		"cliques have come back":             {wasScheduled, []client.Object{groupOf(nil, placed, lower), running("a", own), running("b", own)}, gang.Needed{Members: 4, Left: 4, Raise: true}, 4, true},
+		"none has come back":                 {wasScheduled, []client.Object{groupOf(nil, placed, lower), running("a", "former"), running("b", "former")}, gang.Needed{Members: 4, Left: 4, Raise: true}, 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t, interceptor.Funcs{}, tc.objects...)
@@ -459,7 +467,7 @@ func TestSyncErrors(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := New(newClient(t, tc.funcs, tc.groups...), true).Sync(t.Context(), newGang(nil), gang.Needed{Members: 4})
+			err := New(newClient(t, tc.funcs, tc.groups...), true).Sync(t.Context(), newGang(nil), gang.Needed{Members: 4, Left: 4})
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -508,7 +516,6 @@ func TestObserveReadsTheGroupOfTheAttempt(t *testing.T) {
 	})
 }
 
-// The scheduler knows one level of a group, which is required; with the feature gate off none.
 // Of a gang the scheduler says that it does not fit, and of one of its pods why.
 func TestWhatIsMissingIsTold(t *testing.T) {
 	const short, full = "minCount (4) cannot be satisfied: 0 scheduled, 3 remaining", "0/8 nodes are available: 8 Insufficient nvidia.com/gpu."
@@ -546,6 +553,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 	}
 }
 
+// The scheduler knows one level of a group, which is required; with the feature gate off none.
 func TestAGroupHasTheTopologyOfItsGang(t *testing.T) {
 	packed := func(key string) func(*schedulerv1alpha1.PodGang) {
 		return func(g *schedulerv1alpha1.PodGang) {
