@@ -290,7 +290,7 @@ func (r *Reconciler) create(ctx context.Context, pcs *grovev1alpha1.PodCliqueSet
 	if err := r.Live.Get(ctx, key, obj); err != nil {
 		return fmt.Errorf("read %T %s that exists already: %w", obj, key.Name, err)
 	}
-	if isOwnedBy(obj, pcs.UID) {
+	if isOurs(obj, pcs) {
 		return r.showAgain(ctx, obj, want)
 	}
 	conflict := conflictError{kind: kindOf(obj), name: key.Name}
@@ -323,13 +323,15 @@ func (r *Reconciler) showAgain(ctx context.Context, obj client.Object, want runt
 	return nil
 }
 
-func isOwnedBy(obj client.Object, uid types.UID) bool {
-	for _, ref := range obj.GetOwnerReferences() {
-		if ref.UID == uid {
-			return true
-		}
+// isOurs says that an object is a child of a set. Whoever else makes a Service or a ConfigMap may
+// have the set own it, so that it goes along: those of ours are controlled by the set. Of others
+// the controller is a PodClique or a scaling group.
+func isOurs(obj client.Object, pcs *grovev1alpha1.PodCliqueSet) bool {
+	switch obj.(type) {
+	case *corev1.Service, *corev1.ConfigMap:
+		return metav1.IsControlledBy(obj, pcs)
 	}
-	return false
+	return slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == pcs.UID })
 }
 
 // kindOf names the kind of a child for people.

@@ -89,9 +89,13 @@ func grown(t *testing.T) client.Object {
 func TestReconcile(t *testing.T) {
 	service := func(owner types.UID) client.Object {
 		out := desiredService(newSet(), 1)
-		out.OwnerReferences = []metav1.OwnerReference{{UID: owner}}
+		out.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}
 		return out
 	}
+	// Somebody else has the set own it, so that it goes along.
+	foreign := service("set-uid")
+	foreign.GetOwnerReferences()[0].Controller = nil
+	foreign.SetLabels(nil)
 	exists := func(verb string, obj client.Object) error {
 		if verb == "create" && kindOf(obj) == "Service" {
 			return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "services"}, obj.GetName())
@@ -142,6 +146,11 @@ func TestReconcile(t *testing.T) {
 		},
 		"a child that exists, and is another's": {
 			objects: []client.Object{newSet()}, live: []client.Object{newSet(), service("other")}, refuse: exists, writes: created,
+			wantErr: "Service llm-1 exists and belongs to something else",
+			events:  []string{"Warning NameConflict Service llm-1 exists and belongs to something else"},
+		},
+		"a child that exists, and goes along with the set, but is another's": {
+			objects: []client.Object{newSet()}, live: []client.Object{newSet(), foreign}, refuse: exists, writes: created,
 			wantErr: "Service llm-1 exists and belongs to something else",
 			events:  []string{"Warning NameConflict Service llm-1 exists and belongs to something else"},
 		},
